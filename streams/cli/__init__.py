@@ -30,7 +30,7 @@ HEADINGS: dict[str, dict[str, str]] = {
     "Operations": dict.fromkeys(("worker", "materialize", "serve", "webhooks", "console"), "processes")
     | dict.fromkeys(("topics", "acls", "token"), "deployment")
     | {"dead-letters": "dead_letters", "rebuild": "skills", "weights": "skills"},
-    "Evaluation": {"eval": "evaluation.leave_one_out"},
+    "Evaluation": {"eval": "evaluation"},
 }
 
 

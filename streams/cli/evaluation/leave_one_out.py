@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from streams.cli.evaluation.common import EXTRA, FOLDER, Budget, Domain, Seed, choices_of, print_lines
-from streams.cli.evaluation.simulations import conversations, feedback, model, stream
-from streams.cli.options import AsJson, examples, require_extra
+from streams.cli.evaluation import EXTRA, FOLDER, Budget, Domain, Seed, choices_of, group, print_lines
+from streams.cli.options import AsJson, require_extra
 from streams.cli.output import ProgressBars, note
 
 if TYPE_CHECKING:
@@ -17,26 +16,6 @@ if TYPE_CHECKING:
 
 RESULTS = FOLDER / "quality.jsonl"
 REPLIES = "replies.duckdb"
-
-
-app = typer.Typer()
-group = typer.Typer(
-    invoke_without_command=True,
-    epilog=examples(
-        "sager eval --data data/ --arm no-skill,sager --candidates popular --users 500",
-        "sager eval stream --data data/ --candidates popular",
-        "sager eval feedback --data pahf/ --replies structured",
-        "sager eval conversations --invent people/",
-    ),
-)
-app.add_typer(group, name="eval")
-for command, line in (
-    (stream, "sager eval stream --data data/ --history 0,3,10 --arm no-skill,sager --by skill,mix --json"),
-    (feedback, "sager eval feedback --data pahf/ --ask --json"),
-    (model, "sager eval model --data data/ --users 70 --sweeps 35"),
-    (conversations, "sager eval conversations --invent people/ --held-out --json"),
-):
-    group.command(command.__name__, epilog=examples(line))(command)
 
 
 @group.callback()
@@ -94,12 +73,10 @@ def evaluate(
             if as_json:  # at once: an arm may take hours
                 print_lines([result.as_json()], as_json)
     if not as_json:
-        first = done[0]
-        differences = [None if result is first else result.minus(first) for result in done]
-        lines = [
-            result.as_json() | {f"hit_at_1_less_{first.arm}": less and less.as_json()}
-            for result, less in zip(done, differences, strict=True)
-        ]
+        first, *others = done
+        less = [None, *(result.minus(first).as_json() for result in others)]
+        column = f"hit_at_1_less_{first.arm}"
+        lines = [result.as_json() | {column: each} for result, each in zip(done, less, strict=True)]
         print_lines(lines, as_json, f"{split.data}: {kind.value} negatives")
 
 

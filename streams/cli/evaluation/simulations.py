@@ -1,14 +1,14 @@
 """`sager eval stream`, `model`, `feedback` and `conversations`: users choose or talk."""
 
 import asyncio
-from contextlib import closing
+from contextlib import aclosing, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from streams.cli.evaluation.common import EXTRA, FOLDER, Budget, Data, Domain, People, Seed, choices_of, print_lines
-from streams.cli.options import AsJson, require_extra, settings
+from streams.cli.evaluation import EXTRA, FOLDER, Budget, Data, Domain, People, Seed, choices_of, group, print_lines
+from streams.cli.options import AsJson, examples, require_extra, settings
 from streams.cli.output import ProgressBars, json_text, note
 
 if TYPE_CHECKING:
@@ -24,6 +24,9 @@ POOL = 700  # users drawn; those with enough choices take part
 CONCURRENCY, PEOPLE_AT_ONCE = 16, 8  # users who choose or who talk at once, with a model
 
 
+@group.command(
+    epilog=examples("sager eval stream --data data/ --history 0,3,10 --arm no-skill,sager --by skill,mix --json")
+)
 def stream(
     ctx: typer.Context,
     data: Data,
@@ -65,13 +68,13 @@ def stream(
     visits = [int(length) for length in lengths]
     with ProgressBars() as progress:
         for plan in plans(data, kinds, visits, users, most=choices, seed=seed, domain=domain, progress=progress.update):
-            results = [
-                asyncio.run(simulate_user(rule, plan, rankers, seed, progress=progress.update)) for rule in rules
-            ]
+            playing = (simulate_user(rule, plan, rankers, seed, progress=progress.update) for rule in rules)
+            results = [asyncio.run(each) for each in playing]
             for ranker in rankers:
                 print_lines(lines_of(plan, results, ranker, seed), as_json)
 
 
+@group.command(epilog=examples("sager eval model --data data/ --users 70 --sweeps 35"))
 def model(
     ctx: typer.Context,
     data: Data,
@@ -112,6 +115,7 @@ def model(
     print_lines(with_model.lines_of(found), as_json, title)
 
 
+@group.command(epilog=examples("sager eval feedback --data pahf/ --ask --json"))
 def feedback(
     ctx: typer.Context,
     data: Annotated[Path, typer.Option(help="The folder with people.jsonl.gz and scenarios.jsonl.gz.", metavar="DIR")],
@@ -140,6 +144,7 @@ def feedback(
         title = None
 
 
+@group.command(epilog=examples("sager eval conversations --invent people/ --held-out --json"))
 def conversations(
     ctx: typer.Context,
     data: Annotated[Path | None, typer.Option(help="The folder with one JSON file per person.", metavar="DIR")] = None,
@@ -175,7 +180,7 @@ def conversations(
         def show_progress(done: int) -> None:
             progress.update("people", done, max(done, min(total, people or total)))
 
-        found, unusable = _run(read(folder, people), by, budget_calls, show_progress)
+        found, unusable = asyncio.run(_run(read(folder, people), by, budget_calls, show_progress))
     for path, why in found.unreadable:
         note(f"{path}: {why}")
     for who, error in found.failed:
@@ -184,14 +189,13 @@ def conversations(
         note(f"{times:,} {why}")
     if unusable:
         note(f"{unusable:,} answers of the model were unusable and replaced by the rules")
-    figures = found.shares()
     counts = {"unreadable": len(found.unreadable), "failed": len(found.failed)}
-    print_lines([{"line": "summary", "llm": llm, **counts, **figures}], as_json)
+    print_lines([{"line": "summary", "llm": llm, **counts, **found.shares()}], as_json)
     if found.failed:
         raise typer.Exit(1)
 
 
-def _run(
+async def _run(
     persons: "Iterator[Person | Unreadable]",
     by: "ReaderChoice",
     budget_calls: int | None,
@@ -201,20 +205,13 @@ def _run(
     from evaluation.conversations.figures import run  # noqa: PLC0415
 
     if by.value == "rules":
-        return asyncio.run(run(persons, tell=show_progress)), 0
+        return await run(persons, tell=show_progress), 0
     from evaluation.conversations.listening import ModelListener  # noqa: PLC0415
     from evaluation.llm import client_of  # noqa: PLC0415
     from evaluation.replies import Replies  # noqa: PLC0415
 
-    async def play(replies: Replies) -> "tuple[Totals, int]":
-        client = client_of(settings(), replies)
-        try:
-            listener = ModelListener(client, by)
-            return await run(
-                persons, listen=listener.listen, concurrency=PEOPLE_AT_ONCE, tell=show_progress
-            ), listener.unusable
-        finally:
-            await client.aclose()
-
     with closing(Replies(FOLDER / CONVERSATIONS, budget_calls)) as replies:
-        return asyncio.run(play(replies))
+        async with aclosing(client_of(settings(), replies)) as client:
+            model = ModelListener(client, by)
+            totals = await run(persons, listen=model.listen, concurrency=PEOPLE_AT_ONCE, tell=show_progress)
+            return totals, model.unusable
