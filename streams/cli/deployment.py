@@ -97,9 +97,7 @@ def topics(
 @app.command(epilog=examples("sager acls app --principal User:shop"))
 def acls(
     roles: Annotated[list[str] | None, typer.Argument(help="Such as app or worker. [all]", metavar="[ROLE]...")] = None,
-    principal: Annotated[
-        str | None, typer.Option(help="The roles' Kafka user, for commands.", metavar="User:NAME")
-    ] = None,
+    principal: Annotated[str | None, typer.Option(help="Print commands for this user.", metavar="User:NAME")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Print the Kafka ACLs that each role needs.
@@ -199,10 +197,7 @@ app.add_typer(token, name="token")
 def new(
     name: Annotated[str, typer.Option(help="The owner, who is the actor of its changes in the log.", metavar="NAME")],
     scope: Annotated[list[ScopeName], typer.Option(help="A permission; repeatable.")],
-    user: Annotated[
-        str | None,
-        typer.Option(help="The user, or * for all users. Not for read-all, operate.", metavar="USER"),
-    ] = None,
+    user: Annotated[str | None, typer.Option(help="The user, or *. Not for read-all, operate.", metavar="USER")] = None,
     rate: Annotated[float | None, typer.Option(min=0.01, help="A second. [SAGER_HTTP_RATE]", metavar="N")] = None,
     days: Annotated[int | None, typer.Option(min=1, help="Days until it expires. [never]", metavar="N")] = None,
     as_json: AsJson = False,

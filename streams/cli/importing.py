@@ -24,9 +24,7 @@ app = typer.Typer()
 )
 def import_(
     path: Annotated[Path, typer.Argument(help="The folder with the data set's files.", metavar="PATH")],
-    domain: Annotated[
-        str | None, typer.Option(help="The items' domain, instead of their own.", metavar="DOMAIN")
-    ] = None,
+    domain: Annotated[str | None, typer.Option(help="The domain, instead of the items' own.", metavar="DOMAIN")] = None,
     limit_users: Annotated[int | None, typer.Option(min=1, help="Only the first users.", metavar="N")] = None,
     min_rating: Annotated[float | None, typer.Option(help="Leave out lower ratings.", metavar="STARS")] = None,
     as_json: AsJson = False,

@@ -45,12 +45,11 @@ class _StopRequested(BaseException):
 @app.command(epilog=examples("sager up", "sager up --port 19092 --data-dir /tmp/sager"))
 def up(
     port: Annotated[
-        int | None, typer.Option(min=1, max=65_535, help=f"The broker's port. [default: {USUAL_PORT}, or a free one]")
+        int | None, typer.Option(min=1, max=65_535, help=f"The broker's port. [{USUAL_PORT}, or a free one]")
     ] = None,
     data_dir: Annotated[Path | None, typer.Option(help="The folder, instead of SAGER_DATA_DIR.", metavar="DIR")] = None,
     http_port: Annotated[
-        int | None,
-        typer.Option(min=1, max=65_535, help=f"That of API and console. [default: {USUAL_HTTP_PORT}, or a free one]"),
+        int | None, typer.Option(min=1, max=65_535, help=f"For API and console. [{USUAL_HTTP_PORT}, or a free one]")
     ] = None,
 ) -> None:
     """Run everything on this machine, until Ctrl-C.

@@ -18,15 +18,11 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS = 5.0
 
-Bootstrap = Annotated[
-    str | None, typer.Option(help="Kafka's bootstrap servers, instead of SAGER_BOOTSTRAP.", metavar="HOST:PORT")
-]
+Bootstrap = Annotated[str | None, typer.Option(help="Kafka servers, instead of SAGER_BOOTSTRAP.", metavar="HOST:PORT")]
 Domain = Annotated[str | None, typer.Option(help="One domain only, such as films.", metavar="DOMAIN")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 User = Annotated[str, typer.Argument(help="The user's id in the app.", metavar="USER")]
-Since = Annotated[
-    str | None, typer.Option(help="Start: 30m, 24h or 7d ago, or a time such as 2026-01-31T18:00.", metavar="WHEN")
-]
+Since = Annotated[str | None, typer.Option(help="Since 30m, 24h or 7d ago, or 2026-01-31T18:00.", metavar="WHEN")]
 
 
 def settings(**given: Any) -> "Settings":

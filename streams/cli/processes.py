@@ -102,9 +102,7 @@ def console(bootstrap: Bootstrap = None) -> None:
 
 @app.command(epilog=examples("SAGER_WEBHOOKS=webhooks.toml sager webhooks"))
 def webhooks(
-    make_secret: Annotated[
-        bool, typer.Option("--new-secret", help="Print a new secret for an endpoint, and exit.")
-    ] = False,
+    make_secret: Annotated[bool, typer.Option("--new-secret", help="Only print a new secret for an endpoint.")] = False,
     bootstrap: Bootstrap = None,
 ) -> None:
     """Post slim skills to endpoints as they change.
@@ -137,15 +135,12 @@ def mcp(
         str, typer.Option(help="Where the HTTP API is.", envvar="SAGER_URL", metavar="URL")
     ] = "http://127.0.0.1:8088",
     user: Annotated[
-        str | None,
-        typer.Option(help="The only user to act for. [the token's]", envvar="SAGER_MCP_USER", metavar="USER"),
+        str | None, typer.Option(help="The user to act for. [the token's]", envvar="SAGER_MCP_USER", metavar="USER")
     ] = None,
     domain: Annotated[
         str | None, typer.Option(help="The only domain to act in.", envvar="SAGER_MCP_DOMAIN", metavar="DOMAIN")
     ] = None,
-    token_file: Annotated[
-        Path | None, typer.Option(help="Instead of SAGER_TOKEN or the file of `sager up`.", metavar="FILE")
-    ] = None,
+    token_file: Annotated[Path | None, typer.Option(help="The token, instead of SAGER_TOKEN.", metavar="FILE")] = None,
 ) -> None:
     """Give an agent a skill, over MCP.
 

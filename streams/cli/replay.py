@@ -23,15 +23,11 @@ app = typer.Typer()
     ),
 )
 def replay(
-    changes: Annotated[
-        list[str] | None, typer.Option("--set", help="A setting to change.", metavar="NAME=VALUE")
-    ] = None,
+    changes: Annotated[list[str] | None, typer.Option("--set", help="A changed setting.", metavar="NAME=VALUE")] = None,
     since: Since = None,
     domain: Domain = None,
     user: Annotated[str | None, typer.Option(help="One user only.", metavar="USER")] = None,
-    limit: Annotated[
-        int | None, typer.Option(min=1, help="The approximate number of choices, of whole users.", metavar="N")
-    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Whole users, up to about N choices.", metavar="N")] = None,
     out: Annotated[Path | None, typer.Option(help="A new file: one JSON line per choice.", metavar="FILE")] = None,
     as_json: AsJson = False,
     bootstrap: Bootstrap = None,

@@ -21,16 +21,10 @@ REPLIES = "replies.duckdb"
 @group.callback()
 def evaluate(
     ctx: typer.Context,
-    data: Annotated[
-        Path | None, typer.Option(help="The data set's folder, as of `sager import`.", metavar="DIR")
-    ] = None,
-    arm: Annotated[
-        str, typer.Option(help="Ways to rank, by comma; the first is compared with the others.", metavar="NAME")
-    ] = "",
+    data: Annotated[Path | None, typer.Option(help="The data set, as for `sager import`.", metavar="DIR")] = None,
+    arm: Annotated[str, typer.Option(help="Ways to rank, by comma; all compare with the first.", metavar="NAME")] = "",
     candidates: Annotated[str, typer.Option(help="How the nine others are drawn: uniform, popular.")] = "uniform",
-    users: Annotated[
-        int | None, typer.Option(min=2, help="The number of test users; all users train.", metavar="N")
-    ] = None,
+    users: Annotated[int | None, typer.Option(min=2, help="Number of test users; all train.", metavar="N")] = None,
     seed: Seed = 0,
     domain: Domain = None,
     tau: Annotated[int, typer.Option(min=0, help="Rounds of warm-up in which skills evolve.")] = 2,

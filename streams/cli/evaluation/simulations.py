@@ -30,18 +30,10 @@ CONCURRENCY, PEOPLE_AT_ONCE = 16, 8  # users who choose or who talk at once, wit
 def stream(
     ctx: typer.Context,
     data: Data,
-    history: Annotated[
-        str, typer.Option(help="Numbers of first visits that are history, by comma.", metavar="N")
-    ] = f"{HISTORY}",
-    candidates: Annotated[
-        str, typer.Option(help="How others are drawn, by comma: uniform, popular, exposed.", metavar="LISTS")
-    ] = "uniform",
-    arm: Annotated[
-        str, typer.Option(help="By comma: no-skill, prior, rules, sager.", metavar="NAME")
-    ] = "no-skill,prior,rules,sager",
-    by: Annotated[
-        str, typer.Option(help="By comma: skill, mix (learned weights), fixed (start weights).", metavar="RANKER")
-    ] = "mix",
+    history: Annotated[str, typer.Option(help="First visits that are history, by comma.", metavar="N")] = f"{HISTORY}",
+    candidates: Annotated[str, typer.Option(help="By comma: uniform, popular, exposed.", metavar="LISTS")] = "uniform",
+    arm: Annotated[str, typer.Option(help="Arms, by comma.", metavar="NAME")] = "no-skill,prior,rules,sager",
+    by: Annotated[str, typer.Option(help="By comma: skill, mix (learned), fixed (start).", metavar="RANKER")] = "mix",
     users: Annotated[int, typer.Option(min=2, help="How many users choose.", metavar="N")] = 200,
     choices: Annotated[int, typer.Option(min=1, help="Of each user, the first ones.", metavar="N")] = 32,
     seed: Seed = 0,
@@ -79,9 +71,7 @@ def model(
     ctx: typer.Context,
     data: Data,
     users: Annotated[int, typer.Option(min=2, help="How many users choose.", metavar="N")] = 70,
-    sweeps: Annotated[
-        int, typer.Option(min=0, help="The number of users who are ranked in all ways.", metavar="N")
-    ] = 35,
+    sweeps: Annotated[int, typer.Option(min=0, help="Number of users who are ranked in all ways.", metavar="N")] = 35,
     choices: Annotated[int, typer.Option(min=1, help="Of each user; users with fewer are left out.", metavar="N")] = 8,
     arm: Annotated[str | None, typer.Option(help="By comma. [default: all]", metavar="NAME")] = None,
     budget_calls: Budget = None,
@@ -148,9 +138,7 @@ def feedback(
 def conversations(
     ctx: typer.Context,
     data: Annotated[Path | None, typer.Option(help="The folder with one JSON file per person.", metavar="DIR")] = None,
-    invent: Annotated[
-        Path | None, typer.Option(help="Write invented people here, and use them.", metavar="DIR")
-    ] = None,
+    invent: Annotated[Path | None, typer.Option(help="Invent people here, and use them.", metavar="DIR")] = None,
     held_out: Annotated[bool, typer.Option("--held-out", help="Invent with the held-out templates.")] = False,
     llm: Annotated[str, typer.Option(help="The listener: rules, model, both.", metavar="HOW")] = "rules",
     people: People = None,

@@ -140,9 +140,7 @@ def roll_back(
 def correct(
     change: ChangeOptions,
     words: Annotated[str, typer.Argument(help="A sentence in the person's own words.", metavar="WORDS")],
-    scope: Annotated[
-        ScopeName | None, typer.Option(help="How long it applies. [default: as the sentence says, else always]")
-    ] = None,
+    scope: Annotated[ScopeName | None, typer.Option(help="How long it holds. [as in the sentence, or always]")] = None,
 ) -> None:
     """Correct a skill in the person's own words.
 

@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 WAIT_SECONDS = 30.0
 
 InDomain = Annotated[str, typer.Option("--domain", help="The domain of the skill, such as films.", metavar="DOMAIN")]
-LineOrStatement = Annotated[
-    str, typer.Argument(help="The id of the line or statement, as `policy show` prints it.", metavar="ATTRIBUTE")
-]
+LineOrStatement = Annotated[str, typer.Argument(help="Line or statement id, as `show` prints it.", metavar="ATTRIBUTE")]
 Actor = Annotated[str | None, typer.Option(help="Your name, for the log. [default: your user name]", metavar="NAME")]
 Reason = Annotated[str, typer.Option(help="The reason, for the log.")]
 Wait = Annotated[float, typer.Option(help="Seconds to wait for a worker; 0: do not wait.", min=0.0, metavar="SECONDS")]

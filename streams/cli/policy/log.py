@@ -24,9 +24,7 @@ _SIGNS = {"stated": "+", "forgotten": "x", "restored": "<"}
 def log(
     user: User,
     domain: Domain = None,
-    last: Annotated[
-        int | None, typer.Option(min=0, help=f"Only the newest versions; 0: all. [default: {LAST}; all with --json]")
-    ] = None,
+    last: Annotated[int | None, typer.Option(min=0, help=f"Newest versions; 0: all. [{LAST}; all with --json]")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Print the history of a user's skill, version by version.

@@ -77,9 +77,7 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
 )
 def import_(
     file: Annotated[Path, typer.Argument(help="A file of `sager policy export`.", metavar="FILE")],
-    as_user: Annotated[
-        str | None, typer.Option("--as", help="For this user. [default: as exported]", metavar="USER")
-    ] = None,
+    as_user: Annotated[str | None, typer.Option("--as", help="For this user. [as exported]", metavar="USER")] = None,
     domain: Domain = None,
     actor: Actor = None,
     reason: Reason = "",

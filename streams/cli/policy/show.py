@@ -30,9 +30,7 @@ MOMENTS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S"]
 def show(
     user: User,
     domain: Domain = None,
-    at: Annotated[
-        datetime | None, typer.Option(help="As it was then, in UTC.", formats=MOMENTS, metavar="TIME")
-    ] = None,
+    at: Annotated[datetime | None, typer.Option(help="As it was then (UTC).", formats=MOMENTS, metavar="TIME")] = None,
     version: Annotated[int | None, typer.Option(help="As it was at this version; 0: the seed.", min=0)] = None,
     skill: Annotated[bool, typer.Option("--skill", help="Print a SKILL.md that an agent can load.")] = False,
     as_json: AsJson = False,
