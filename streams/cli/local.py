@@ -84,26 +84,25 @@ def _request_stop(number: int, frame: FrameType | None) -> None:
 
 
 def _run(local: "LocalPipeline", *, was_chosen: bool) -> None:
-    is_up, at_once = False, False
+    at_once = False
     try:
         local.start()
         local.wait_until_ready(READY_SECONDS)
         if left := local.finish_work(CATCH_UP_SECONDS, _progress("catching up with restored records"), per_record=True):
             note(f"the worker has made no progress for {CATCH_UP_SECONDS:.0f} s; {left} records wait. See its log")
-        is_up = True
-        _show(local, was_chosen=was_chosen)
-        while True:
-            local.check()
-            time.sleep(CHECK_SECONDS)
-    except _StopRequested:
-        at_once = True  # a second signal ends it without waiting
-        if is_up:
+        try:
+            _show(local, was_chosen=was_chosen)
+            while True:
+                local.check()
+                time.sleep(CHECK_SECONDS)
+        except _StopRequested:
+            at_once = True  # a second signal ends it without waiting
             seconds = local.settings.shutdown_seconds
             note("stopping: the worker finishes, the materializer publishes (press Ctrl-C again to stop at once) ...")
             if left := local.finish_work(seconds, _progress("finishing"), per_record=False):
                 note(f"{left} records are not processed after {seconds:.0f} s; the next start continues with them")
-        at_once = False
-        raise
+            at_once = False
+            raise
     finally:
         local.stop(at_once=at_once)
 

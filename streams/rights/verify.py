@@ -4,11 +4,11 @@ It checks the seals, then the fold of each log, partition by partition. Workers 
 erased records. Memory: about 1.5 kB per version in the log of the largest partition.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from operators.audit import FaultKind, audit_card, audit_skill
+from operators.audit import Fault, FaultKind, audit_card, audit_skill
 from schemas import Card, CardDiff, PolicySkill, SkillDiff, SlimSkill
 from streams.exceptions import TopicsDiffer
 from streams.kafka.clients import partition_of
@@ -19,6 +19,7 @@ from streams.settings import Settings
 CLOCKS = timedelta(minutes=5)  # the largest difference between a worker's clock and the verifier's
 MOST_FINDINGS = 1_000
 _TOPICS = (SlimSkill.TOPIC, PolicySkill.TOPIC, SkillDiff.TOPIC, Card.TOPIC, CardDiff.TOPIC)
+Sealed = SkillDiff | PolicySkill | SlimSkill | CardDiff | Card
 
 
 @dataclass
@@ -90,40 +91,38 @@ class _Verification:
         logs, card_logs = partition.logs[SkillDiff], partition.logs[CardDiff]
         for name in sorted({*skills, *logs, *slims}):
             diffs, skill, slim = partition.log(SkillDiff, name), skills.get(name), slims.get(name)
-            for fault in audit_skill(diffs, skill, slim, self._key):
-                # A worker may erase the log between our two reads: then the receipt explains the missing records.
-                state = {FaultKind.SLIM_WITHOUT_LOG: slim, FaultKind.LOG_CUT: skill}.get(fault.kind)
-                self._report(AuditFinding(fault.kind, *name, fault.what), state and state.occurred_at)
-            self._check_erased(name, [*diffs, skill, slim])
+            faults = audit_skill(diffs, skill, slim, self._key)
+            erasable = {FaultKind.SLIM_WITHOUT_LOG: slim, FaultKind.LOG_CUT: skill}
+            self._report(name, faults, erasable, [*diffs, skill, slim])
         for name in sorted({*cards, *card_logs}):
             versions, card = partition.log(CardDiff, name), cards.get(name)
-            for fault in audit_card(versions, card, self._key):
-                state = card if fault.kind is FaultKind.LOG_CUT else None
-                self._report(AuditFinding(fault.kind, *name, fault.what), state and state.occurred_at)
-            self._check_erased(name, [*versions, card])
+            self._report(name, audit_card(versions, card, self._key), {FaultKind.LOG_CUT: card}, [*versions, card])
             self._done.cards += 1
         self._is_known = self._is_known or bool(skills or logs or cards)
         self._done.users += len({user for user, _ in {*skills, *logs}})
         self._done.skills += len({*skills, *logs})
         self._done.versions += sum(map(len, logs.values()))
 
-    def _check_erased(
-        self, name: SkillKey, records: Sequence[SkillDiff | PolicySkill | SlimSkill | CardDiff | Card | None]
+    def _report(
+        self,
+        name: SkillKey,
+        faults: Iterable[Fault],
+        erasable: Mapping[FaultKind, Sealed | None],
+        records: Sequence[Sealed | None],
     ) -> None:
-        """Report records that were put back after a receipt removed them."""
+        """Add findings of a skill or card; defer those that a receipt may excuse."""
+        for fault in faults:
+            finding = AuditFinding(fault.kind, *name, fault.what)
+            # A worker may erase the log between our two reads: then the receipt explains the missing records.
+            if (state := erasable.get(fault.kind)) is not None:
+                self._excusable.append((finding, state.occurred_at))
+            else:
+                self._done.add(finding)
         for record in records:
             if record is not None and self._receipts.has_removed(*name, record.occurred_at, self._removed_before):
-                self._done.add(
-                    AuditFinding(FaultKind.RETURNED, *name, f"erased records are on the topic {record.TOPIC} again")
-                )
+                what = f"erased records are on the topic {record.TOPIC} again"
+                self._done.add(AuditFinding(FaultKind.RETURNED, *name, what))
                 return
-
-    def _report(self, finding: AuditFinding, moment: datetime | None) -> None:
-        """Add a finding, or defer it if a receipt may excuse it."""
-        if moment is None:
-            self._done.add(finding)
-        else:
-            self._excusable.append((finding, moment))
 
     def _conclude(self) -> None:
         """Decide the deferred findings by the current receipts."""
@@ -134,9 +133,8 @@ class _Verification:
             self._done.add(finding)
         forgotten = set[str]()
         for finding, moment in self._excusable:
-            user = finding.user_id
-            if receipts.covers(user, finding.domain, moment):
-                forgotten.add(user)
+            if receipts.covers(finding.user_id, finding.domain, moment):
+                forgotten.add(finding.user_id)
             else:
                 self._done.add(finding)
         if self._user is not None and not self._is_known:

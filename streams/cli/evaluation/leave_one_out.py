@@ -68,9 +68,11 @@ def evaluate(
                 print_lines([result.as_json()], as_json)
     if not as_json:
         first, *others = done
-        less = [None, *(result.minus(first).as_json() for result in others)]
+        differences = [None, *(result.minus(first) for result in others)]
         column = f"hit_at_1_less_{first.arm}"
-        lines = [result.as_json() | {column: each} for result, each in zip(done, less, strict=True)]
+        lines = [
+            result.as_json() | {column: less and less.as_json()} for result, less in zip(done, differences, strict=True)
+        ]
         print_lines(lines, as_json, f"{split.data}: {kind.value} negatives")
 
 
