@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from streams.cli.options import AsJson, examples, settings
-from streams.cli.output import ProgressBars, console, note, print_fields, print_json_line, printable, row, table
+from streams.cli.output import ProgressBars, note, print_fields, print_json_line, print_table, printable
 from streams.cli.processes import writable_folder
 from streams.exceptions import StreamsError
 from streams.local import TOKEN_FILE
@@ -206,10 +206,8 @@ def _show_user(result: "DemoResult", scenario: "Scenario") -> None:
     key = max(result.skills, key=lambda key: sum(line.source == "discovered" for line in result.skills[key].attributes))
     skill = result.skills[key]
     before, after = _lines(result.firsts[key].seed or ()), _lines(skill.attributes)
-    made = table("before: the prior", f"after {skill.contrasts} choices", title=f"{key[0]} · {key[1]}")
-    for cells in zip_longest(before, after, fillvalue=""):
-        row(made, cells)
-    console().print(made)
+    columns = ("before: the prior", f"after {skill.contrasts} choices")
+    print_table(columns, zip_longest(before, after, fillvalue=""), f"{key[0]} · {key[1]}")
     if (slim := result.slims.get(key)) is not None:
         print(printable(f"slim skill: {slim.text} ({slim.tokens} tokens)"))
     print(f"hidden policy: {', '.join(scenario.wants(key[0]))}\n")

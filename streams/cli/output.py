@@ -17,7 +17,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Self
@@ -29,7 +29,6 @@ from streams.exceptions import StreamsError
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import TaskID
-    from rich.table import Table
 
 FAILED, WRONG_USE, INTERRUPTED, CLOSED_PIPE = 1, 2, 130, 141
 WIDTH_OF_A_PIPE, LINE_SECONDS = 160, 3.0
@@ -50,8 +49,10 @@ def console(*, stderr: bool = False) -> "Console":
     return Quiet(stderr=stderr, highlight=False, width=width)
 
 
-def table(*columns: str, title: str | None = None, whole: Iterable[str] = ()) -> "Table":
-    """Return an empty table; columns in `whole`, such as ids, never wrap."""
+def print_table(
+    columns: Iterable[str], rows: Iterable[Iterable[object]], title: str | None = None, whole: Iterable[str] = ()
+) -> None:
+    """Print rows as a table; columns in `whole`, such as ids, never wrap."""
     from rich.box import SIMPLE_HEAD  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
@@ -60,23 +61,16 @@ def table(*columns: str, title: str | None = None, whole: Iterable[str] = ()) ->
     made = Table(box=SIMPLE_HEAD, title=heading, title_justify="left", pad_edge=False)
     for column in columns:
         made.add_column(column, overflow="fold", no_wrap=column in whole)
-    return made
-
-
-def row(made: "Table", cells: Iterable[object], style: str | None = None) -> None:
-    """Add a row of plain text, which rich must not parse."""
-    from rich.text import Text  # noqa: PLC0415
-
-    made.add_row(*(Text(printable(str(cell))) for cell in cells), style=style)
+    for cells in rows:
+        made.add_row(*(Text(printable(str(cell))) for cell in cells))  # plain text, which rich must not parse
+    console().print(made)
 
 
 def print_rows(rows: Sequence[Mapping[str, Any]], title: str | None = None, whole: Iterable[str] = ()) -> None:
     """Print rows with the same keys as a table."""
     if rows:
-        made = table(*(name.replace("_", " ") for name in rows[0]), title=title, whole=whole)
-        for each in rows:
-            row(made, [format_value(value) for value in each.values()])
-        console().print(made)
+        columns = [name.replace("_", " ") for name in rows[0]]
+        print_table(columns, (map(format_value, each.values()) for each in rows), title, whole)
 
 
 def print_fields(fields: Mapping[str, Any]) -> None:
@@ -165,8 +159,6 @@ def json_value(value: Any) -> Any:  # noqa: PLR0911 - one per kind of value
         case datetime():
             zoned = value if value.tzinfo else value.replace(tzinfo=UTC)
             return zoned.astimezone(UTC).isoformat().replace("+00:00", "Z")
-        case date():
-            return value.isoformat()
         case bytes():
             return value.decode(errors="backslashreplace")
         case Mapping():

@@ -7,7 +7,7 @@ import typer
 
 from streams.cli.options import AsJson, Bootstrap, Domain, User, connected_settings, examples
 from streams.cli.output import print_json, print_rows, printable
-from streams.cli.policy.common import output_policy, snapshot
+from streams.cli.policy import output_policy, snapshot
 from streams.exceptions import StreamsError
 
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ from streams.cli.options import Bootstrap, examples, require_extra, settings
 from streams.cli.output import note
 from streams.exceptions import StreamsError
 from streams.local import TOKEN_FILE
+from streams.logs import configure
 
 if TYPE_CHECKING:
     from streams.settings import Settings
@@ -149,7 +150,6 @@ def mcp(
     """
     require_extra("MCP", "mcp", "mcp")
     from streams.http.limits import is_loopback  # noqa: PLC0415
-    from streams.logs import configure  # noqa: PLC0415
 
     chosen = settings()
     configure("WARNING", chosen.log_format)
@@ -199,7 +199,6 @@ def _process_settings(bootstrap: str | None) -> "Settings":
     """Configure the log and the end with `sager up`; return the settings."""
     chosen = settings(bootstrap=bootstrap)
     from streams.local.children import die_with_parent  # noqa: PLC0415
-    from streams.logs import configure  # noqa: PLC0415
 
     die_with_parent()
     configure(chosen.log_level, chosen.log_format)

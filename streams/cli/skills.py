@@ -7,7 +7,7 @@ import typer
 
 from streams.cli.options import AsJson, Bootstrap, Domain, connected_settings, examples, settings
 from streams.cli.output import FAILED, ProgressBars, note, print_fields, print_json, print_rows, printable
-from streams.cli.policy.common import (
+from streams.cli.policy import (
     WAIT_SECONDS,
     Actor,
     InDomain,

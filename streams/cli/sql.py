@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from streams.cli.options import AsJson, examples, settings
-from streams.cli.output import console, json_value, note, print_json_rows, printable, row, table
+from streams.cli.output import json_value, note, print_json_rows, print_table, printable
 from streams.exceptions import StreamsError
 
 if TYPE_CHECKING:
@@ -166,10 +166,7 @@ def _print_table(columns: Sequence[str], rows: Rows, whole: Sequence[str]) -> No
         note(f"showing the first {MOST_ROWS:,} rows; --csv and --json print all")
     headings = [printable(name) for name in columns]
     if 0 < len(columns) <= MOST_COLUMNS:
-        made = table(*headings, whole=whole)
-        for cells in shown:
-            row(made, cells)
-        console().print(made)
+        print_table(headings, shown, whole=whole)
         return
     widest = max(map(len, headings), default=0)
     for number, cells in enumerate(shown, 1):

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from streams.cli.options import examples
-from streams.cli.output import console, format_value, print_json_line, row, table
+from streams.cli.output import format_value, print_json_line, print_table
 
 FOLDER = Path(".sager")  # for results and cached replies of models
 EXTRA = ("an evaluation", "eval", "numpy", "scipy")
@@ -38,10 +38,9 @@ def print_lines(lines: Sequence[Mapping[str, Any]], as_json: bool, title: str | 
         for line in lines:
             print_json_line(line)
         return
-    made = table("figure", *[""] * len(lines), title=title)
-    for name in dict.fromkeys(name for line in lines for name in line):
-        row(made, [name.replace("_", " "), *(format_value(line.get(name)) for line in lines)])
-    console().print(made)
+    names = dict.fromkeys(name for line in lines for name in line)
+    rows = ([name.replace("_", " "), *(format_value(line.get(name)) for line in lines)] for name in names)
+    print_table(["figure", *[""] * len(lines)], rows, title)
 
 
 def choices_of(text: str, known: Iterable[Any], option: str, ctx: typer.Context) -> list[Any]:

@@ -8,8 +8,7 @@ import typer
 
 from streams.cli.options import AsJson, Bootstrap, User, connected_settings, examples
 from streams.cli.output import FAILED, note, print_json, printable
-from streams.cli.policy import group
-from streams.cli.policy.common import (
+from streams.cli.policy import (
     WAIT_SECONDS,
     Actor,
     InDomain,
@@ -20,6 +19,7 @@ from streams.cli.policy.common import (
     confirm,
     current_user,
     exit_unanswered,
+    group,
     name_warning,
     nearest_sentence,
     note_unvouched,

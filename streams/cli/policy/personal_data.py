@@ -12,8 +12,7 @@ import typer
 from streams import permissions
 from streams.cli.options import AsJson, Bootstrap, Domain, User, connected_settings, examples
 from streams.cli.output import FAILED, ProgressBars, note, print_fields, print_json, print_rows, printable
-from streams.cli.policy import group
-from streams.cli.policy.common import (
+from streams.cli.policy import (
     WAIT_SECONDS,
     Actor,
     Reason,
@@ -22,6 +21,7 @@ from streams.cli.policy.common import (
     confirm,
     current_user,
     exit_unanswered,
+    group,
     name_warning,
 )
 
