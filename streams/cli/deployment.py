@@ -154,10 +154,9 @@ def config(as_json: AsJson = False) -> None:
         print_json({name: {"value": values[name], "source": sources[name]} for name in fields})
         return
     rows = []
-    for name, field in fields.items():
-        value = values[name] if isinstance(values[name], str) else json_text(values[name])
-        where = {"setting": f"SAGER_{name.upper()}", "value": value, "from": sources[name]}
-        rows.append({**where, "meaning": field.description or ""})
+    for name, value in values.items():
+        shown = {"value": value if isinstance(value, str) else json_text(value), "from": sources[name]}
+        rows.append({"setting": f"SAGER_{name.upper()}", **shown, "meaning": fields[name].description or ""})
     print_rows(rows, "effective configuration")
 
 

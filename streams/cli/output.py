@@ -127,13 +127,12 @@ def json_text(value: Any, indent: int | None = None) -> str:
 
 def print_json(value: Any) -> None:
     """Print one JSON document, indented."""
-    sys.stdout.write(json_text(value, 2) + "\n")
+    print(json_text(value, 2))
 
 
 def print_json_line(value: Any) -> None:
     """Print one JSON document on a line, and flush it."""
-    sys.stdout.write(json_text(value) + "\n")
-    sys.stdout.flush()
+    print(json_text(value), flush=True)
 
 
 def print_json_rows(rows: Iterable[Any]) -> None:

@@ -5,6 +5,7 @@
 
 import gzip
 import json
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -140,8 +141,8 @@ class Header(Model):
 class ExportCounts:
     """The records by topic and table, and the snapshot's publication time."""
 
-    topics: dict[str, int] = field(default_factory=dict)
-    tables: dict[str, int] = field(default_factory=dict)
+    topics: Counter[str] = field(default_factory=Counter)
+    tables: Counter[str] = field(default_factory=Counter)
     snapshot_at: datetime | None = None
 
 
@@ -159,12 +160,12 @@ def export(settings: Settings, user: str, out: BinaryIO, progress: OnStageProgre
                 continue
             for _, line in export_topic(scanner, topic, subject, progress):
                 file.write(b'{"topic":"%s",%s\n' % (topic.base.encode(), line[1:]))
-                done.topics[topic.base] = done.topics.get(topic.base, 0) + 1
+                done.topics[topic.base] += 1
         if settings.duckdb_file.exists():
             with read.connect(settings) as con:
                 for table, line in export_tables(con, subject, progress):
                     file.write(line + b"\n")
-                    done.tables[table] = done.tables.get(table, 0) + 1
+                    done.tables[table] += 1
                 [(published_at,)] = con.execute("SELECT max(published_at) FROM snapshot_info").fetchall()
                 done.snapshot_at = published_at and published_at.replace(tzinfo=UTC)
         file.write(to_json({"end": vars(done)}) + b"\n")

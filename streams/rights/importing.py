@@ -11,6 +11,7 @@ from uuid import uuid4
 from pydantic import BaseModel
 from pydantic_core import from_json, to_json
 
+from operators.stated import lasting_statements, live_statements
 from schemas import Action, BadRecord, Candidate, Correction, Directive, PolicySkill, SkillCommand, SkillDiff, decode
 from schemas.cards import Card, CardAction, CardCommand, CardLineInput
 from schemas.statements import MAX_DIRECTIVES, Scope, Stance, Statement
@@ -170,14 +171,9 @@ def card_commands(card: Card, user: str, order: ImportOrder, domain: str | None 
             yield CardCommand(**common, event_id=uuid4().hex, action=CardAction.PIN, line_id=line.line_id)
 
 
-def lasting_statements(skill: PolicySkill, at: datetime) -> list[Statement]:
-    """Return the statements outside sessions that hold at `at`, oldest first."""
-    return [each for each in skill.stated if each.scope is Scope.ALWAYS and (each.until is None or each.until > at)]
-
-
 def statement_corrections(skill: PolicySkill, user: str, order: ImportOrder) -> list[Correction]:
     """Return the lasting statements of an exported skill as corrections of `user`."""
-    kept, corrections = lasting_statements(skill, order.at), []
+    kept, corrections = lasting_statements(live_statements(skill, order.at)), []
     for begin in range(0, len(kept), MAX_DIRECTIVES):
         part = kept[begin : begin + MAX_DIRECTIVES]
         titles = {each.item_id: each.value for each in part if each.item_id is not None}

@@ -8,15 +8,15 @@ import orjson
 from pydantic import BaseModel
 
 from operators.history import at_version
+from operators.stated import lasting_statements, live_statements
 from schemas import TOPICS, BadRecord, CardDiff, ForgetRequest, PolicySkill, Receipt, SkillDiff, Topic, decode
 from schemas.codec import line_digest
 from streams.analytics import MaterializerError, read
 from streams.analytics.erasure import erasure_filter_of
 from streams.kafka.scanner import NoSuchTopic, OnProgress, Scanner
 from streams.rights.exporting import NAMING_USERS, DataSubject, data_subject, export_topic, personal_tables
-from streams.rights.importing import Bundle, lasting_statements
+from streams.rights.importing import Bundle
 from streams.settings import Settings
-from streams.views.sentences import count_noun
 from streams.views.skills import nearest_users
 
 # The topics that name a new user before a snapshot does. Commands and corrections are followed by a diff at once.
@@ -207,7 +207,9 @@ def preview_erasure(
     if not stores:
         return ErasureReach(inventory, stores, f"There is no data about {where}.")
     found = [
-        count_noun(n, one, many) for one, many, store in _IN_SENTENCE if (n := inventory.count_records(store, domain))
+        f"{count:,} {one if count == 1 else many}"
+        for one, many, store in _IN_SENTENCE
+        if (count := inventory.count_records(store, domain))
     ]
     return ErasureReach(inventory, stores, f"This erases {': '.join(filter(None, [where, ', '.join(found)]))}.")
 
@@ -256,7 +258,7 @@ def preview_import(
         SkillImportPreview(
             domain=skill.domain,
             lines=len(skill.attributes),
-            statements=len(lasting_statements(skill, at)),
+            statements=len(lasting_statements(live_statements(skill, at))),
             replaces=None if (old := inventory.skill(skill.domain)) is None else len(old.attributes),
         )
         for skill in bundle.chosen(domain)

@@ -35,11 +35,10 @@ class VerifyReport:
     findings: list[AuditFinding] = field(default_factory=list)
     found: int = 0
 
-    def add(self, finding: AuditFinding) -> None:
-        """Count a finding, and store it up to the limit."""
-        self.found += 1
-        if len(self.findings) < MOST_FINDINGS:
-            self.findings.append(finding)
+    def add(self, *findings: AuditFinding) -> None:
+        """Count findings, and store them up to the limit."""
+        self.found += len(findings)
+        self.findings += findings[: MOST_FINDINGS - len(self.findings)]
 
 
 def verify(
@@ -85,8 +84,7 @@ class _Verification:
         return self._user in (None, user) and (not domain or self._domain in (None, domain))
 
     def _audit(self, partition: SealedPartition) -> None:
-        for finding in partition.findings:
-            self._done.add(finding)
+        self._done.add(*partition.findings)
         skills, slims, cards = (partition.states[model] for model in (PolicySkill, SlimSkill, Card))
         logs, card_logs = partition.logs[SkillDiff], partition.logs[CardDiff]
         for name in sorted({*skills, *logs, *slims}):
@@ -129,8 +127,7 @@ class _Verification:
         # A worker writes a receipt before it removes records.
         receipts = ReceiptIndex(self._scanner, self._key)
         self._done.receipts = len(receipts.by_subject)
-        for finding in receipts.findings:
-            self._done.add(finding)
+        self._done.add(*receipts.findings)
         forgotten = set[str]()
         for finding, moment in self._excusable:
             if receipts.covers(finding.user_id, finding.domain, moment):

@@ -86,7 +86,6 @@ def card_versions(diffs: Iterable[CardDiff]) -> list[CardVersion]:
             describe_rejection(each.kind) + (f", {each.times} times" if each.times > 1 else "")
             for each in diff.not_kept
         )
-        versions.append(
-            CardVersion(diff, "conversation" if diff.conversation_id else "command", changes, tuple(not_kept))
-        )
+        cause = "conversation" if diff.conversation_id else "command"
+        versions.append(CardVersion(diff, cause, changes, tuple(not_kept)))
     return versions

@@ -33,11 +33,6 @@ def number_word(count: int) -> str:
     return _SMALL[count] if count < len(_SMALL) else f"{count:,}"
 
 
-def count_noun(count: int, one: str, many: str) -> str:
-    """Format a count with its noun, such as `1,200 choices`."""
-    return f"{count:,} {one if count == 1 else many}"
-
-
 def actor_of(diff: "SkillDiff") -> str | None:
     """Return the actor of a command's diff; None for a learned one."""
     by = diff.reasoned_by.reasoner
