@@ -26,7 +26,7 @@ HEADINGS: dict[str, dict[str, str]] = {
     "Getting started": {"demo": "local", "up": "local", "import": "importing"}
     | dict.fromkeys(("doctor", "config"), "deployment"),
     "A person's policy": {"policy": "policy", "card": "person", "slim": "person", "mcp": "processes"},
-    "Data and analysis": {"sql": "sql", "replay": "replay", "global-skill": "skills", "schemas": "deployment"},
+    "Data and analysis": {"sql": "sql", "replay": "skills", "global-skill": "skills", "schemas": "deployment"},
     "Operations": dict.fromkeys(("worker", "materialize", "serve", "webhooks", "console"), "processes")
     | dict.fromkeys(("topics", "acls", "token"), "deployment")
     | {"dead-letters": "dead_letters", "rebuild": "skills", "weights": "skills"},
