@@ -9,12 +9,12 @@ from operators.cards.lines import describe_rejection
 from operators.cards.merge import apply_command
 from schemas import Action, Correction, OptOut, SkillChangeKind, SkillDiff, StatementChangeKind
 from schemas.cards import FREE, Card, CardAction, CardCommand, CardDiff, CardLine
-from streams.console.pages import READERS, PageContext, page
+from streams.console.pages import PageContext, page
 from streams.console.skill import described, refusal_text
 from streams.http.api import new_event
 from streams.http.problems import Problem
 from streams.http.rights import export_user
-from streams.http.skills import card_of, command_of
+from streams.http.skills import READERS, card_of, command_of
 from streams.http.tokens import Scope
 from streams.policies import privacy_of
 from streams.rights.previews import preview_erasure

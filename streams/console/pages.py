@@ -25,6 +25,7 @@ from streams.console.security import BrowserSession
 from streams.http.api import Api
 from streams.http.problems import Problem
 from streams.http.routing import refuse
+from streams.http.skills import READERS
 from streams.http.tokens import Scope, Token
 from streams.views.sentences import day
 
@@ -37,7 +38,6 @@ SURE = {Tier.HIGH: "sure", Tier.MEDIUM: "likely", Tier.LOW: "first sign", Tier.S
 # Invisible characters that words and emoji need; others could reverse or hide the text around them.
 _JOINERS = "\u200c\u200d"
 _STARRED = re.compile(r"\*([^*]+)\*")
-READERS = (Scope.READ_ALL, Scope.READ_USER)
 MAX_NOTICES = 8
 PAGE_SIZE = 40  # versions on one page of a log
 _Result = TypeVar("_Result")

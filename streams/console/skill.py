@@ -12,10 +12,10 @@ from operators.learning.evidence import is_counted
 from operators.stated import avoided_ids, is_doubtful, is_expired, live_statements
 from schemas import ONE, Attribute, AttributeKind, CardLine, PolicySkill, RefusedProposal, SkillChangeKind, SkillDiff
 from streams.analytics import read
-from streams.console.pages import READERS, PageContext, page
+from streams.console.pages import PageContext, page
 from streams.http.api import Api
 from streams.http.problems import Problem
-from streams.http.skills import NOTHING, card_of
+from streams.http.skills import NOTHING, READERS, card_of
 from streams.http.tokens import ALL_USERS, Scope
 from streams.policies import output_gate
 from streams.views.cards import CardLineView, card_line_view, card_versions

@@ -39,8 +39,8 @@ from streams.views.skills import UnknownUser, skill_to_json
 NOTHING = "nothing is on a card of this person yet"
 TEXT_TOKENS, MOST_TOKENS = 300, 4_096
 _TEXT: dict[int | str, dict[str, Any]] = {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}}
-_READERS = (Scope.READ_USER, Scope.READ_ALL)
-_READS = require(*_READERS)
+READERS = (Scope.READ_USER, Scope.READ_ALL)
+_READS = require(*READERS)
 
 reads, models, changes, cards = router("skills"), router("for models"), router("commands"), router("cards")
 
@@ -207,7 +207,7 @@ async def command_of(api: Api, token: Token, user: str, given: Mapping[str, Any]
 
 @cards.get(
     "/v1/users/{user}/card",
-    dependencies=[require(Scope.READ_SLIM, *_READERS)],
+    dependencies=[require(Scope.READ_SLIM, *READERS)],
     response_model=CardView,
     responses=_TEXT,
 )
@@ -226,7 +226,7 @@ async def card(
     milliseconds.
     """
     if form == "json" and not token.can_read(user):
-        raise refuse(_READERS)
+        raise refuse(READERS)
     found = await card_of(api, token, user)
     if found is None:
         raise Problem(404, NOTHING)

@@ -114,13 +114,11 @@ class TopicCache:
         Likes that match the `request` come first. During the `session`, `text` includes its lines.
         """
         self.check_ready()
-        if not request:
-            found = self.slim(user, domain)
-        elif (skill := self.skill(user, domain)) is not None:
+        found = None if request else self.slim(user, domain)
+        if request and (skill := self.skill(user, domain)) is not None:
             self._step = self._step or rank_of(self._settings)
-            found = self._step.extract(skill, request, self.shares(domain))
-        else:
-            found = None
+            shared = self.get(GlobalSkill, domain.encode())
+            found = self._step.extract(skill, request, shared.shares if shared else None)
         return None if found is None else slim_for_host(found, session)
 
     def get(self, kind: type[EventT], key: bytes) -> EventT | None:
@@ -141,11 +139,6 @@ class TopicCache:
     def card(self, user: str) -> Card | None:
         """Return the user's card, if any."""
         return self.get(Card, user.encode())
-
-    def shares(self, domain: str) -> Mapping[str, float] | None:
-        """Return the share of the domain's users with each attribute, if published."""
-        found = self.get(GlobalSkill, domain.encode())
-        return None if found is None else found.shares
 
     def keys_changed_after(self, seen: int) -> list[bytes] | None:
         """Return the keys of later changes; None if some were dropped."""
