@@ -100,7 +100,7 @@ def faded_lines(lines: Iterable[CardLine], at: datetime) -> list[CardLine]:
 
 
 def is_protected(line: CardLine) -> bool:
-    """Return True for a pinned line or one set by hand, which does not fade."""
+    """Return True for a pinned or hand-set line; it does not fade."""
     return line.pinned or line.strength is Strength.SET
 
 
