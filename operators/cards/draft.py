@@ -33,9 +33,7 @@ _MAX_KINDS: Final = 32
 _MAX_TIMES: Final = 10_000
 _PLAINEST_FIRST: Final = (Strength.SET, Strength.SAID, Strength.IMPLIED)
 # A later change of these kinds keeps the kind of the event's earlier change.
-_KEEPS_EARLIER_KIND: Final = frozenset(
-    {CardChangeKind.CONFIRMED, CardChangeKind.CONTRADICTED, CardChangeKind.FORGOTTEN}
-)
+_KEEPS_EARLIER_KIND: Final = (CardChangeKind.CONFIRMED, CardChangeKind.CONTRADICTED, CardChangeKind.FORGOTTEN)
 
 
 def clean_value(text: str) -> str:

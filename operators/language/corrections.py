@@ -28,7 +28,6 @@ _WHY: Final[Mapping[NotUnderstood, str]] = {
     NotUnderstood.OTHER_LANGUAGE: "The rules read English and German; a configured model reads other languages too.",
     NotUnderstood.NO_MEASURE: "A comparison needs items with that measure, such as a price, and none was shown.",
 }
-_HEALTH = "health"
 
 
 def known_facts(items: Sequence[ItemFacts], skill: PolicySkill, vocabulary: Sequence[Fact]) -> tuple[Fact, ...]:
@@ -150,7 +149,7 @@ def understand(  # noqa: PLR0911 - one return for each kind of correction
     found = read(correction.text)
     if found.is_understood or found.is_about_another:
         return found
-    if set(privacy.placeholders(correction.text)) == {_HEALTH}:
+    if set(privacy.placeholders(correction.text)) == {"health"}:
         reason = read(as_said)
         if reason.is_understood:
             unquoted = tuple(replace(each, words="") for each in reason.directives)

@@ -144,8 +144,7 @@ def phrases(
 
 def _eligible_lines(skill: PolicySkill) -> list[Attribute]:
     # Medium and high lines (invariant 7, paper 2.3) and stated likes, without avoided ones.
-    medium = Tier.MEDIUM
-    lines = [line for line in skill.attributes if line.tier >= medium]
+    lines = [line for line in skill.attributes if line.tier >= Tier.MEDIUM]
     if not skill.stated:
         return lines
     stated = {line.attribute_id: line for line in stated_likes(skill)}
