@@ -86,7 +86,7 @@ class Fault:
     """A difference between a record and the log."""
 
     kind: FaultKind
-    what: str
+    text: str
 
 
 def audit_skill(
@@ -102,7 +102,7 @@ def audit_skill(
 
 def audit_card(diffs: Sequence[CardDiff], card: Card | None, key: bytes = b"") -> list[Fault]:
     """Return the faults of one card and its log."""
-    broken = [Fault(each.kind, f"card: {each.what}") for each in _broken(diffs, key)]
+    broken = [Fault(each.kind, f"card: {each.text}") for each in _broken(diffs, key)]
     return broken + _state_faults("card", diffs, card, lambda log: fold_cards(log).get(card.user_id) if card else None)
 
 
@@ -117,15 +117,15 @@ def _state_faults(
         missing = f"the {name}'s log has {newest} versions, and the topic of {name}s has no {name}"
         return [Fault(FaultKind(f"{name}-missing"), missing)] if diffs else []
     if newest < state.version:
-        what = f"the {name}'s log ends at version {newest}, and the {name} is at {state.version}"
-        return [Fault(FaultKind.LOG_CUT, what)]
+        text = f"the {name}'s log ends at version {newest}, and the {name} is at {state.version}"
+        return [Fault(FaultKind.LOG_CUT, text)]
     try:
         folded = fold(diff for diff in diffs if diff.version <= state.version)
     except Exception as error:  # a forged version may break the fold anywhere, and must not end the verification
         return [Fault(FaultKind.LOG_DOES_NOT_FOLD, f"the {name}'s log does not fold: {error or type(error).__name__}")]
     if folded is None or encode(folded) != encode(state):
-        what = f"the log folds to another {name} than the topic of {name}s has at version {state.version}"
-        return [Fault(FaultKind(f"{name}-differs"), what)]
+        text = f"the log folds to another {name} than the topic of {name}s has at version {state.version}"
+        return [Fault(FaultKind(f"{name}-differs"), text)]
     return []
 
 
@@ -152,4 +152,4 @@ def _slim_faults(diffs: Sequence[SkillDiff], slim: SlimSkill | None, key: bytes)
         faults.append((FaultKind.SLIM_WITHOUT_LOG, "has no log"))
     elif slim.skill_version > (newest := diffs[-1].version):
         faults.append((FaultKind.SLIM_AHEAD, f"is ahead of the log, which ends at version {newest}"))
-    return [Fault(kind, f"the slim skill, of version {slim.skill_version}, {what}") for kind, what in faults]
+    return [Fault(kind, f"the slim skill, of version {slim.skill_version}, {text}") for kind, text in faults]

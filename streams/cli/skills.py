@@ -99,11 +99,11 @@ def replay(
 
     live = connected_settings(bootstrap)
     variant, changed = variant_of(live, changes or [])
-    chosen = ReplayFilter(moment_ms(since), user, domain, limit)
+    replay_filter = ReplayFilter(moment_ms(since), user, domain, limit)
     rows: list[dict[str, Any]] = []
     with ProgressBars() as progress:
         show_progress, write = partial(progress.update, "choices"), rows.append if out else lambda _: None
-        report = replay_all(live, variant, chosen, on_progress=show_progress, write=write)
+        report = replay_all(live, variant, replay_filter, on_progress=show_progress, write=write)
     if out is not None:
         out.touch(0o600, exist_ok=False)  # private, because the rows name users
         out.write_text("".join(f"{json_text(each)}\n" for each in rows), encoding="utf-8")

@@ -110,7 +110,7 @@ class _Verification:
     ) -> None:
         """Add findings of a skill or card; defer those that a receipt may excuse."""
         for fault in faults:
-            finding = AuditFinding(fault.kind, *name, fault.what)
+            finding = AuditFinding(fault.kind, *name, fault.text)
             # A worker may erase the log between our two reads: then the receipt explains the missing records.
             if (state := erasable.get(fault.kind)) is not None:
                 self._excusable.append((finding, state.occurred_at))

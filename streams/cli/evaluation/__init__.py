@@ -11,7 +11,7 @@ from streams.cli.options import examples
 from streams.cli.output import format_value, print_json_line, print_table
 
 FOLDER = Path(".sager")  # for results and cached replies of models
-EXTRA = ("an evaluation", "eval", "numpy", "scipy")
+REQUIRED_EXTRA = ("an evaluation", "eval", "numpy", "scipy")
 
 Data = Annotated[Path, typer.Option(help="The data set's folder, as for `sager import`.", metavar="DIR")]
 Domain = Annotated[str | None, typer.Option(help="The items' domain, overriding their own.", metavar="DOMAIN")]

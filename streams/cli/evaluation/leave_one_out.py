@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from streams.cli.evaluation import EXTRA, FOLDER, Budget, Domain, Seed, choices_of, group, print_lines
+from streams.cli.evaluation import FOLDER, REQUIRED_EXTRA, Budget, Domain, Seed, choices_of, group, print_lines
 from streams.cli.options import AsJson, require_extra
 from streams.cli.output import ProgressBars, note
 
@@ -42,7 +42,7 @@ def evaluate(
         return
     if data is None:
         raise typer.BadParameter("name the folder of the data set", ctx, param_hint="--data")
-    require_extra(*EXTRA)
+    require_extra(*REQUIRED_EXTRA)
     from evaluation.dataset import Negatives  # noqa: PLC0415
     from evaluation.leave_one_out import ARMS, add_result, run  # noqa: PLC0415
     from evaluation.replies import Replies  # noqa: PLC0415

@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from streams.cli.evaluation import EXTRA, FOLDER, Budget, Data, Domain, People, Seed, choices_of, group, print_lines
+from streams.cli.evaluation import (
+    FOLDER,
+    REQUIRED_EXTRA,
+    Budget,
+    Data,
+    Domain,
+    People,
+    Seed,
+    choices_of,
+    group,
+    print_lines,
+)
 from streams.cli.options import AsJson, examples, require_extra, settings
 from streams.cli.output import ProgressBars, json_text, note
 
@@ -46,7 +57,7 @@ def stream(
     (the community alone), prior (the frozen skill of the history), rules (one tier per choice), sager (the product).
     docs/quality.md explains the figures.
     """
-    require_extra(*EXTRA)
+    require_extra(*REQUIRED_EXTRA)
     from evaluation.plans import ListKind, plans  # noqa: PLC0415
     from evaluation.skill_arms import STREAM_RULES, RankBy  # noqa: PLC0415
     from evaluation.stream import lines_of, simulate_user  # noqa: PLC0415
@@ -85,7 +96,7 @@ def model(
     Before each choice, the endpoint of SAGER_LLM_* ranks the list with each arm's slim skill, then the arm learns from
     the choice. Replies are cached: an interrupted run continues where it was. docs/quality.md explains the arms.
     """
-    require_extra(*EXTRA)
+    require_extra(*REQUIRED_EXTRA)
     from evaluation import model as with_model  # noqa: PLC0415
     from evaluation.plans import ListKind, full_plan  # noqa: PLC0415
     from evaluation.replies import Replies  # noqa: PLC0415

@@ -130,7 +130,7 @@ def test_a_run_of_unsealed_versions_is_reported_once() -> None:
 
     told = audit_skill(bare, skill, key=KEY)
 
-    assert (told[0].kind, told[0].what) == (FaultKind.LOG_UNSEALED, "versions 1 to 3: it is not sealed")
+    assert (told[0].kind, told[0].text) == (FaultKind.LOG_UNSEALED, "versions 1 to 3: it is not sealed")
     assert len(told) == 2
 
 
