@@ -50,7 +50,7 @@ Vocabulary = Callable[[str], Sequence[Fact]]
 
 @dataclass(frozen=True)
 class PromptLine:
-    """A line of the prompt; a question if it has a user's `text`."""
+    """A prompt line; a question if it has a user's `text`."""
 
     shown: str
     turn: Turn

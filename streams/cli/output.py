@@ -52,7 +52,7 @@ def console(*, stderr: bool = False) -> "Console":
 def print_table(
     columns: Iterable[str], rows: Iterable[Iterable[object]], title: str | None = None, whole: Iterable[str] = ()
 ) -> None:
-    """Print rows as a table; columns in `whole`, such as ids, never wrap."""
+    """Print rows as a table; columns in `whole` (ids) never wrap."""
     from rich.box import SIMPLE_HEAD  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""`sager rebuild`, `replay`, `global-skill` and `weights`: the skills and weights of all users."""
+"""`sager rebuild`, `replay`, `global-skill` and `weights`: all users' skills and weights."""
 
 from datetime import UTC, datetime
 from functools import partial

@@ -108,7 +108,7 @@ class _Verification:
         erasable: Mapping[FaultKind, Sealed | None],
         records: Sequence[Sealed | None],
     ) -> None:
-        """Add findings of a skill or card; defer those that a receipt may excuse."""
+        """Add a log's findings; defer those that a receipt may excuse."""
         for fault in faults:
             finding = AuditFinding(fault.kind, *name, fault.text)
             # A worker may erase the log between our two reads: then the receipt explains the missing records.

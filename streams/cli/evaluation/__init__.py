@@ -1,4 +1,4 @@
-"""`sager eval`: options of evaluations, and output: JSON lines for programs, tables for people."""
+"""`sager eval`: options of evaluations; output as JSON lines or tables."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
