@@ -14,7 +14,6 @@ from operators.evolve.proposals import CountsReasoner, RulesReasoner
 from operators.language.privacy import KEEP_ALL
 from operators.learning.evidence import to_fixed_point
 from operators.options import EvolveMode
-from operators.rank import RankSkill
 from operators.steps import EvolveState, EvolveStep, Reason, SkillStart, learn
 from operators.steps import prior as interactions
 from operators.steps import rank as ranking
@@ -144,8 +143,9 @@ class SkillArm:
         self._start = SkillStart(privacy=KEEP_ALL, from_history=rule.from_history)
         self._prior = interactions.PriorStep()
         self._reason = rule.reason()
-        skill = RankSkill.FULL if rule.ranks else RankSkill.NONE
-        self._rank = ranking.RankStep(skill, slim_tokens, retrieves=rule.retrieves, privacy=PRIVACY, gate=OUTPUT_GATE)
+        self._rank = ranking.RankStep(
+            rule.ranks, slim_tokens, retrieves=rule.retrieves, privacy=PRIVACY, gate=OUTPUT_GATE
+        )
         self._learned: Weights | None = None
         self._offset = 0
         self._players = {user_id: self._begin(user_id, profiles) for user_id in plan.choices}

@@ -16,19 +16,8 @@ from math import log2
 from typing import Any
 
 from operators.admission import abstention_id, contrast_id, is_applied, with_applied
-from schemas import (
-    Abstention,
-    Candidate,
-    Contrast,
-    Features,
-    Injected,
-    ItemFacts,
-    Position,
-    Receipt,
-    derived_id,
-    encode,
-)
-from schemas.events import RankedBy, Ranking, Selection
+from schemas import Candidate, Features, ItemFacts, Position, Receipt, derived_id, encode
+from schemas.events import Abstention, Contrast, Injected, RankedBy, Ranking, Selection
 from schemas.state import AnsweredRanking, OpenRanking, OpenRankings, OptOut, WaitingSelection
 
 

@@ -13,11 +13,8 @@ from operators.language.words import SAME_LETTERS, WordSet, plain_words
 from operators.learning.statements import StatementSubject
 from operators.redaction import is_placeholder
 from operators.stated import statement_id
-from schemas.cards import MAX_PENDING, Card, CardLine, PendingConversations
-from schemas.codec import line_digest
+from schemas import MAX_PENDING, Card, CardLine, Fact, ItemFacts, PendingConversations, PolicySkill, line_digest
 from schemas.commands import MAX_DOMAINS, MAX_KNOWN, MAX_LINES, ErasedScope, ForgetRequest, Receipt, SkillCommand
-from schemas.diffs import PolicySkill
-from schemas.items import Fact, ItemFacts
 from schemas.state import Memory, OpenRankings, Profile
 
 _Name = TypeVar("_Name", bound=str)

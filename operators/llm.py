@@ -6,8 +6,7 @@ from typing import Any, Protocol, TypeVar
 
 import orjson
 
-from schemas import Provenance
-from schemas.statements import Stance
+from schemas import Provenance, Stance
 
 EntryT = TypeVar("EntryT")
 # Tokens reserved in every prompt for the message of a corrective retry.

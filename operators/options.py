@@ -24,10 +24,3 @@ class EvolveMode(StrEnum):
 
     COUNTS = "counts"
     INCREMENTAL = "incremental"
-
-
-class RankSkill(StrEnum):
-    """The lines that rank: the skill's, or none."""
-
-    FULL = "full"
-    NONE = "none"

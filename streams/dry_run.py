@@ -16,10 +16,9 @@ from operators.stated import describe_statement
 from operators.statinit import parser_for, vocabulary_for
 from operators.steps import EvolveEffects, EvolveState, EvolveStep
 from operators.steps.listen import ListenState, ListenStep
-from schemas import Correction, Event, Feedback, OpenRankings, OptOut, Position, Utterance
-from schemas.diffs import PolicySkill
-from schemas.events import Interaction, Ranking, RankRequest, Selection
-from schemas.items import Candidate, Item, ItemFacts
+from schemas import Candidate, Event, Item, ItemFacts, OpenRankings, OptOut, PolicySkill, Position
+from schemas.events import Feedback, Interaction, Ranking, RankRequest, Selection
+from schemas.statements import Correction, Utterance
 from streams.language import RULES
 from streams.settings import Settings
 from streams.steps import evolve_of, limits_of

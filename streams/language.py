@@ -19,9 +19,8 @@ from operators.language.ports import (
 )
 from operators.prompts import visible
 from sager_language import output, personal
-from schemas import Bound, Card, Correction, Directive, NotUnderstood, OptOut, Scope, Stance, Turn
-from schemas.cards import Strength
-from schemas.items import Fact, ItemFacts, Measure
+from schemas import Card, Fact, ItemFacts, Measure, NotUnderstood, OptOut, Strength, Turn
+from schemas.statements import Bound, Correction, Directive, Scope, Stance
 
 KINDS: Final = personal.KINDS
 

@@ -17,7 +17,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from operators.options import Category, EvolveMode, RankSkill
+from operators.options import Category, EvolveMode
 from streams.logs import LogFormat
 
 SignalName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
@@ -141,9 +141,7 @@ class Settings(BaseSettings):
     task_slim: bool = Field(True, description="Likes that a request asks for come first in its slim skill.")
     ranker: Literal["deterministic", "listwise"] = Field("deterministic", description="Or listwise, by an LLM.")
     rank_orders: int = Field(2, ge=1, le=8, description="Presentation orders that an LLM's ranking averages.")
-    rank_skill: RankSkill = Field(
-        RankSkill.FULL, description="Lines that rank: full or none; a model reads the slim skill."
-    )
+    rank_skill: Literal["full", "none"] = Field("full", description="Lines that rank; a model reads the slim skill.")
     statinit: bool = Field(True, description="Start skills from a user's history.")
     cold_start: bool = Field(True, description="Start users without history from the domain's global skill.")
     evolve_mode: EvolveMode = Field(EvolveMode.COUNTS, description="counts, or incremental as in the paper.")

@@ -34,7 +34,7 @@ def evolve_of(settings: Settings, limits: MergeLimits = DEFAULT_LIMITS) -> Evolv
 def rank_of(settings: Settings) -> RankStep:
     """Return the step that ranks without a model."""
     return RankStep(
-        settings.rank_skill,
+        settings.rank_skill == "full",
         settings.slim_tokens,
         settings.task_slim,
         settings.retrieve,

@@ -6,8 +6,7 @@ from datetime import datetime, timedelta
 from operators.cards.fold import apply_diff
 from operators.cards.merge import merge_extraction
 from operators.language.ports import Effect, Extraction, PreferenceFinding
-from schemas import Card, CardDiff, Provenance, Stance
-from schemas.cards import FREE
+from schemas import FREE, Card, CardDiff, Provenance, Stance
 from streams.policies import DEFAULT_PRIVACY
 
 _BY_A_MODEL = Provenance(

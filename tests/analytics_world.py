@@ -31,22 +31,12 @@ from operators.slim import slim
 from operators.statinit import facts_of, parser_for
 from operators.steps.evolve import EvolveState, EvolveStep
 from operators.steps.rank import NO_STATEMENTS, RankStep
-from schemas import AttributeSource, BadRecord, Event, Position, Provenance, Stance, encode, topic_of
-from schemas.commands import Action, SkillCommand
+from schemas import Abstention, Action, AttributeSource, BadRecord, Event, Position, Provenance, SkillCommand, encode
 from schemas.diffs import Judgement, PolicySkill, SkillDiff, Verdict
-from schemas.events import (
-    Abstention,
-    Contrast,
-    Feedback,
-    Injected,
-    Interaction,
-    RankedBy,
-    Ranking,
-    RankRequest,
-    Selection,
-)
+from schemas.events import Contrast, Feedback, Injected, Interaction, RankedBy, Ranking, RankRequest, Selection
 from schemas.items import Candidate, Fact, Item, ItemFacts
-from schemas.statements import Correction, Directive
+from schemas.statements import Correction, Directive, Stance
+from schemas.topics import topic_of
 from streams.analytics.dead_letters import dead_letter
 from streams.analytics.records import ChangeSet, KafkaRecord
 from streams.analytics.rows import read

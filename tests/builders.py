@@ -14,22 +14,10 @@ from operators.learning.limits import DEFAULT_LIMITS, MergeLimits
 from operators.learning.tiers import resolve_tiers
 from operators.rank import ListFeatures, Score, rank
 from operators.weights import DEFAULT_WEIGHTS, RankWeights
-from schemas import (
-    Action,
-    Candidate,
-    Fact,
-    ItemFacts,
-    OpenRankings,
-    PolicySkill,
-    SkillCommand,
-    SkillDiff,
-    SkillLineInput,
-)
-from schemas.base import Position
-from schemas.cards import Card, CardLine
+from schemas import Candidate, Card, CardLine, Fact, ItemFacts, OpenRankings, PolicySkill, Position, SkillDiff, Stance
+from schemas.commands import Action, SkillCommand, SkillLineInput
 from schemas.events import Contrast, Interaction, Ranking, RankRequest, Selection
 from schemas.skills import Attribute, AttributeKind, AttributeSource, Tier
-from schemas.statements import Stance
 from streams.language import RULES
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
 

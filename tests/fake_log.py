@@ -21,9 +21,7 @@ from aiokafka.errors import KafkaConnectionError
 from confluent_kafka import OFFSET_END, TopicPartition
 from faust.types import TP
 
-from schemas import TOPICS, ItemMemory, Model, Position, SkillDiff, Weights, decode
-from schemas.codec import ModelT, encode
-from schemas.topics import by_name
+from schemas import TOPICS, ItemMemory, Model, ModelT, Position, SkillDiff, Weights, by_name, decode, encode
 from streams.kafka.clients import partition_of
 from streams.settings import Settings
 from streams.worker import writer

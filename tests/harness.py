@@ -16,21 +16,8 @@ from pydantic import BaseModel, SecretStr
 from benchmarks.surroundings import reached_as
 from operators.learning.fold import fold
 from sager_client import EventProducer
-from schemas import (
-    TOPICS,
-    Action,
-    DeadLetter,
-    Event,
-    ForgetRequest,
-    PolicySkill,
-    Receipt,
-    SkillCommand,
-    SkillDiff,
-    compound_key,
-    decode,
-    encode,
-)
-from schemas.codec import ModelT
+from schemas import TOPICS, DeadLetter, Event, ModelT, PolicySkill, SkillDiff, compound_key, decode, encode
+from schemas.commands import Action, ForgetRequest, Receipt, SkillCommand
 from streams.analytics import MaterializerError, read
 from streams.kafka import topics
 from streams.kafka.clients import client_config, producer_config

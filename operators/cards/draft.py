@@ -9,20 +9,8 @@ from operators.attributes import normalise
 from operators.cards.lines import MAX_WEIGHT, certainty, faded_lines, is_protected, reveals
 from operators.language.privacy import Privacy
 from operators.prompts import visible
-from schemas.base import UserId
-from schemas.cards import (
-    FREE,
-    MAX_CARD_LINES,
-    MAX_LINE_EVIDENCE,
-    Card,
-    CardChange,
-    CardChangeKind,
-    CardDiff,
-    CardLine,
-    NotKept,
-    Strength,
-)
-from schemas.statements import MAX_WORDS
+from schemas import FREE, MAX_CARD_LINES, MAX_WORDS, UserId
+from schemas.cards import MAX_LINE_EVIDENCE, Card, CardChange, CardChangeKind, CardDiff, CardLine, NotKept, Strength
 
 MAX_VALUE: Final = 100
 UNREADABLE: Final = "unreadable"

@@ -8,8 +8,7 @@ from operators.admission import with_applied, with_recent
 from operators.attributes import normalise
 from operators.cards.lines import reveals
 from operators.redaction import is_placeholder, placeholder
-from schemas import line_digest
-from schemas.cards import MAX_CARD_CHANGES, MAX_PAST_LINES, Card, CardChange, CardChangeKind, CardDiff, CardLine
+from schemas import MAX_CARD_CHANGES, MAX_PAST_LINES, Card, CardChange, CardChangeKind, CardDiff, CardLine, line_digest
 from schemas.skills import MAX_RECENT
 
 

@@ -11,9 +11,7 @@ from operators.language.output_policy import OutputGate, Rejection
 from operators.language.words import WordSet, all_words, has_word, keywords, plain_words
 from operators.prompts import as_data
 from operators.tokens import count_tokens
-from schemas import ONE, derived_id
-from schemas.cards import FREE, Card, CardLine, Strength
-from schemas.statements import Stance
+from schemas import FREE, ONE, Card, CardLine, Stance, Strength, derived_id
 
 MAX_LINE_CHARS: Final = 120
 _WHY_NOT: Final = {

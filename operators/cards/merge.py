@@ -28,20 +28,8 @@ from operators.cards.lines import (
 )
 from operators.language.ports import Effect, Extraction, PreferenceFinding
 from operators.language.privacy import Privacy
-from schemas import Position
-from schemas.cards import (
-    FREE,
-    MAX_FINDINGS,
-    Card,
-    CardAction,
-    CardChangeKind,
-    CardCommand,
-    CardDiff,
-    CardLine,
-    CardLineInput,
-    Strength,
-)
-from schemas.statements import Scope, Stance
+from schemas import FREE, MAX_FINDINGS, Position, Scope, Stance
+from schemas.cards import Card, CardAction, CardChangeKind, CardCommand, CardDiff, CardLine, CardLineInput, Strength
 
 CONTRADICTED: Final = "a later statement contradicts it"
 HINT_AGAINST: Final = "a later hint contradicts it"

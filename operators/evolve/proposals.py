@@ -9,18 +9,8 @@ from typing import Protocol
 from operators.attributes import fact_id, fact_ids
 from operators.language.privacy import KEEP_ALL, Privacy
 from operators.options import EvolveMode
-from schemas import (
-    MAX_ATTRIBUTES,
-    Contrast,
-    Fact,
-    Judgement,
-    PolicySkill,
-    Provenance,
-    RefusalReason,
-    RefusedProposal,
-    SkillChangeKind,
-    Tier,
-)
+from schemas import Contrast, Fact, Judgement, PolicySkill, Provenance, RefusalReason, RefusedProposal, SkillChangeKind
+from schemas.skills import MAX_ATTRIBUTES, Tier
 
 
 @dataclass(frozen=True)

@@ -16,22 +16,10 @@ from itertools import chain
 
 from operators.admission import is_applied, kafka_time, with_applied, with_recent
 from operators.attributes import fact_ids
-from schemas import (
-    MAX_DAYS,
-    MAX_MEMORY_FACTS,
-    MAX_NEWEST,
-    MAX_OTHERS,
-    MAX_RECENT,
-    MAX_SEEN,
-    MAX_TAKEN,
-    MAX_TAKERS,
-    MAX_TASTES,
-    Contrast,
-    Interaction,
-)
-from schemas.base import Position
-from schemas.items import Fact, ItemFacts
-from schemas.state import ItemMemory, ItemUpdate, Memory, TakenItem, Taker, TouchedItem
+from schemas import MAX_DAYS, MAX_MEMORY_FACTS, MAX_NEWEST, MAX_OTHERS, MAX_SEEN, MAX_TAKEN, Fact, ItemFacts, Position
+from schemas.events import Contrast, Interaction
+from schemas.skills import MAX_RECENT
+from schemas.state import MAX_TAKERS, MAX_TASTES, ItemMemory, ItemUpdate, Memory, TakenItem, Taker, TouchedItem
 
 MAX_TITLE_CHARS = 80
 MAX_SEEN_WORDS = 4

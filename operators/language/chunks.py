@@ -11,10 +11,7 @@ from operators.attributes import fact_id
 from operators.language.ports import Effect, PreferenceFinding
 from operators.language.words import WordSet, all_words, has_word, plain_words
 from operators.tokens import count_tokens
-from schemas.cards import FREE, MAX_OPEN, Chunk, PendingConversations, Turn
-from schemas.codec import derived_id, line_digest
-from schemas.commands import ForgetRequest
-from schemas.items import Fact
+from schemas import FREE, MAX_OPEN, Chunk, Fact, ForgetRequest, PendingConversations, Turn, derived_id, line_digest
 from schemas.statements import Correction, Directive, Speaker, Stance, Utterance
 
 # Keep only the end of other speakers' turns, because the user answers to it.

@@ -15,9 +15,7 @@ from operators.language.words import keywords, mentions_all, mentions_any, taste
 from operators.llm import CORRECTION_TOKENS, ModelClient, ask, strict_object, without_contradictions
 from operators.prompts import as_data, template
 from operators.tokens import count_tokens
-from schemas import Fact
-from schemas.cards import FREE, MAX_FINDINGS, Card, Strength, Turn
-from schemas.statements import Speaker, Stance
+from schemas import FREE, MAX_FINDINGS, Card, Fact, Speaker, Stance, Strength, Turn
 
 PROMPT: Final = "listen.v2"
 # Prompt and reply fit a context of 4,096 tokens together.

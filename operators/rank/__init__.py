@@ -1,7 +1,6 @@
 """Rank (paper 2.4, C.3): a strict total order by request and skill."""
 
-from operators.options import RankSkill
 from operators.rank.deterministic import ListFeatures, Score, facet_weights, rank
 from operators.rank.listwise import LlmRanking, RankTask
 
-__all__ = ["ListFeatures", "LlmRanking", "RankSkill", "RankTask", "Score", "facet_weights", "rank"]
+__all__ = ["ListFeatures", "LlmRanking", "RankTask", "Score", "facet_weights", "rank"]

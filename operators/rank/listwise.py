@@ -18,8 +18,7 @@ from operators.language.words import keywords
 from operators.llm import CORRECTION_TOKENS, MAX_PROMPT_TOKENS, ModelClient, ask, strict_object
 from operators.prompts import as_data, template
 from operators.tokens import count_tokens
-from schemas import Facet, Fact, ItemFacts, Provenance
-from schemas.events import MAX_CANDIDATES
+from schemas import MAX_CANDIDATES, Facet, Fact, ItemFacts, Provenance
 
 PROMPT = "rank-listwise.v1"
 _LETTERS = "ABCDEFGHJKLMNOPQRSTU"

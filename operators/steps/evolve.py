@@ -25,8 +25,7 @@ from operators.learning.update import resolve_choice, resolve_visit
 from operators.options import EvolveMode
 from operators.seals import seal_diff, seal_record
 from operators.slim.rules import select, slim, text_changed
-from schemas import Correction, ItemFacts, Memory, Position, Receipt, SkillCommand, SlimSkill
-from schemas.diffs import PolicySkill, SkillDiff
+from schemas import Correction, ItemFacts, Memory, PolicySkill, Position, Receipt, SkillCommand, SkillDiff, SlimSkill
 from schemas.events import Abstention, Contrast, Feedback, Interaction
 
 

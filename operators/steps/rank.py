@@ -10,7 +10,6 @@ from operators.graph.neighbours import Neighbourhood
 from operators.language.output_policy import OutputGate
 from operators.language.privacy import Privacy
 from operators.language.words import keywords
-from operators.options import RankSkill
 from operators.rank import facet_weights
 from operators.rank.deterministic import NO_CONSTRAINTS, Constraints, ListFeatures, instruction_match, rank
 from operators.slim import relevant_to, slim
@@ -77,7 +76,7 @@ class RankStep:
     counts if it `retrieves`.
     """
 
-    by: RankSkill = RankSkill.FULL
+    uses_skill: bool = True
     slim_tokens: int = 30
     task_slim: bool = True
     retrieves: bool = True
@@ -97,7 +96,7 @@ class RankStep:
 
     def lines(self, skill: PolicySkill) -> Sequence[Attribute]:
         """Return the lines of a skill that rank, outside of any session."""
-        if self.by is RankSkill.NONE:
+        if not self.uses_skill:
             return ()
         return without_avoided(skill.attributes, lasting_statements(skill.stated))
 

@@ -10,10 +10,9 @@ import pyarrow as pa
 
 from operators.language.privacy import Privacy
 from operators.seals import without_unproven_fields
-from schemas import ONE, TOPICS, BadRecord, Correction, Key, Model, OptOut, SkillCommand, SkillDiff, decode, moment_of
+from schemas import ONE, BadRecord, Correction, Item, Model, OptOut, SkillCommand, SkillDiff, decode, moment_of
 from schemas.events import Abstention, Contrast, Feedback, Injected, Interaction, Ranking, RankRequest
-from schemas.items import Item
-from schemas.topics import Topic
+from schemas.topics import TOPICS, Key, Topic
 from streams.analytics.columns import COLUMNS, ITEMS
 from streams.analytics.erasure import ErasureFilter
 from streams.analytics.records import Drop, KafkaRecord, Put, Row, RowKey, utc

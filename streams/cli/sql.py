@@ -25,8 +25,6 @@ SPARE_BYTES = GIB // 2  # DuckDB's limit leaves out threads and the rows of the 
 GRACE_SECONDS = 2.0  # between DuckDB's time limit and the end of this process
 CHUNK = 5_000  # rows per fetch
 MOST_ROWS = 1_000  # in a table for people: rich lays out the whole table in memory
-LONG_VALUE = 600  # characters of a value in the vertical layout
-LONG_FRACTION = 12
 MOST_COLUMNS = 10  # of a table: more would leave too few characters for each
 
 Rows = Iterator[Sequence[Any]]
@@ -50,9 +48,8 @@ def sql(
 ) -> None:
     """Query the newest DuckDB snapshot.
 
-    The snapshot is some seconds behind, and a query can only read it. Rows of more than ten columns are printed with
-    one value per line, and cut to 1,000 rows and the beginning of long values; --json and --csv print everything. For
-    an interactive shell use `duckdb -readonly FILE`.
+    The snapshot is some seconds behind, and a query can only read it. A table shows at most 1,000 rows; rows of more
+    than ten columns are printed as JSON. For an interactive shell use `duckdb -readonly FILE`.
     """
     from streams.analytics import read  # noqa: PLC0415
 
@@ -75,7 +72,7 @@ def sql(
             with _ended(seconds):
                 con.execute(query)
             columns, rows = [name for name, *_ in con.description or ()], _rows(con)
-            if as_json:
+            if as_json or (len(columns) > MOST_COLUMNS and not as_csv):
                 print_json_rows(dict(zip(columns, cells, strict=True)) for cells in rows)
             elif as_csv:
                 _print_csv(columns, rows)
@@ -160,27 +157,11 @@ def _print_csv(columns: Sequence[str], rows: Rows) -> None:
 
 
 def _print_table(columns: Sequence[str], rows: Rows, whole: Sequence[str]) -> None:
-    """Print rows, vertically if they have many columns; `whole` columns never wrap."""
-    shown = [["" if cell is None else _shown(cell) for cell in cells] for cells in islice(rows, MOST_ROWS)]
+    """Print rows as a table; `whole` columns never wrap."""
+    shown = [["" if cell is None else printable(_text(cell)) for cell in cells] for cells in islice(rows, MOST_ROWS)]
     if next(rows, None) is not None:
         note(f"showing the first {MOST_ROWS:,} rows; --csv and --json print all")
-    headings = [printable(name) for name in columns]
-    if 0 < len(columns) <= MOST_COLUMNS:
-        print_table(headings, shown, whole=whole)
-        return
-    widest = max(map(len, headings), default=0)
-    for number, cells in enumerate(shown, 1):
-        print(f"─── row {number} ".ljust(60, "─"))
-        for heading, cell in zip(headings, cells, strict=True):
-            more = len(cell) - LONG_VALUE
-            cut = f"… (+{more:,} characters)" if more > 0 else ""
-            print(f"{heading:<{widest}}  {cell[:LONG_VALUE]}{cut}".rstrip())
-
-
-def _shown(cell: Any) -> str:
-    """Format a value for people; a long fraction gets six digits."""
-    text = printable(_text(cell))
-    return f"{cell:.6g}" if isinstance(cell, float) and len(text) > LONG_FRACTION and abs(cell) < 1e6 else text  # noqa: PLR2004
+    print_table([printable(name) for name in columns], shown, whole=whole)
 
 
 def _text(cell: Any) -> str:

@@ -19,8 +19,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from operators.learning.evidence import format_count, is_counted
-from schemas import Tier
-from schemas.base import AttributeId, DomainField, UserId, UserIdField
+from schemas import AttributeId, DomainField, Tier, UserId, UserIdField
 from streams.console.security import BrowserSession
 from streams.http.api import Api
 from streams.http.problems import Problem

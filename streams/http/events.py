@@ -14,12 +14,10 @@ from pydantic import Field, ValidationError
 from operators.admission import TOLERANCE, reject_reason
 from operators.seals import without_unproven_fields
 from operators.stated import describe_statement
-from schemas import Candidate, Correction, Directive, Event, Model, OptOut, Scope, StatementChangeKind, Topic, encode
-from schemas.base import DomainField, Identifier, Instruction, ItemIdField, UserIdField
-from schemas.diffs import NotUnderstood, SkillDiff
-from schemas.events import MAX_CANDIDATES, RankedBy, Ranking, RankRequest
-from schemas.statements import MAX_DIRECTIVES, Language
-from schemas.topics import APP_TOPICS, TOPICS
+from schemas import MAX_CANDIDATES, Candidate, NotUnderstood, OptOut, RankedBy, Ranking, RankRequest, SkillDiff, encode
+from schemas.base import DomainField, Event, Identifier, Instruction, ItemIdField, Model, UserIdField
+from schemas.statements import MAX_DIRECTIVES, Correction, Directive, Language, Scope, StatementChangeKind
+from schemas.topics import APP_TOPICS, TOPICS, Topic
 from streams.dry_run import lessons
 from streams.http import metrics
 from streams.http.api import ApiParam, new_event

@@ -12,8 +12,7 @@ from fastapi import Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field, model_validator
 
-from schemas import Receipt
-from schemas.base import DomainField, UserIdField
+from schemas import DomainField, Receipt, UserIdField
 from streams.exceptions import NotProduced
 from streams.http.api import ApiParam
 from streams.http.problems import RETRY, Problem, checked_fields

@@ -11,8 +11,7 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 from pydantic_core import from_json
 
-from schemas import Model
-from schemas.base import DomainField, UserIdField
+from schemas import DomainField, Model, UserIdField
 from streams.http import metrics
 from streams.http.problems import Problem
 from streams.http.tokens import ALL_USERS, Scope, Token

@@ -12,9 +12,8 @@ from pydantic import Field
 from operators.cards.lines import card_text
 from operators.history import at_version
 from operators.skill_document import skill_document
-from schemas import Action, Card, Model, PolicySkill, RefusedProposal, SkillCommand, SkillDiff, SkillLineInput
-from schemas.base import AttributeId, DomainField, Label, Text
-from schemas.commands import AssignableTier
+from schemas import AttributeId, Card, DomainField, Label, Model, PolicySkill, RefusedProposal, SkillDiff, Text
+from schemas.commands import Action, AssignableTier, SkillCommand, SkillLineInput
 from streams.analytics import read
 from streams.http.api import Api, ApiParam, new_event
 from streams.http.problems import Problem

@@ -14,8 +14,7 @@ from starlette.responses import StreamingResponse
 from starlette.types import Receive, Send
 from starlette.types import Scope as ASGIScope
 
-from schemas import Model, SlimLine, SlimSkill, compound_key
-from schemas.base import Identifier, Label, Text
+from schemas import Identifier, Label, Model, SlimLine, SlimSkill, Text, compound_key
 from streams.http.api import Api, ApiParam
 from streams.http.problems import Problem
 from streams.http.routing import DomainPath, TokenParam, UserPath, require, router

@@ -15,8 +15,7 @@ from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, 
 from pydantic import TypeAdapter, ValidationError
 
 from operators.steps.rank import RankStep
-from schemas import BadRecord, Card, Event, GlobalSkill, PolicySkill, SlimSkill, compound_key, decode
-from schemas.topics import TOPICS
+from schemas import TOPICS, BadRecord, Card, Event, GlobalSkill, PolicySkill, SlimSkill, compound_key, decode
 from streams.caching import compressed, decompressed
 from streams.http import replies
 from streams.http.problems import Problem

@@ -9,8 +9,7 @@ from datetime import UTC, datetime, timedelta
 import orjson
 from pydantic import TypeAdapter, ValidationError
 
-from schemas import Candidate, Interaction, Item, derived_id
-from schemas.base import UserIdField
+from schemas import Candidate, Interaction, Item, UserIdField, derived_id
 from streams.exceptions import StreamsError
 from streams.kafka.scanner import Scanner
 from streams.settings import Settings

@@ -15,8 +15,7 @@ from typing import Any, TypeAlias
 import orjson
 from pydantic import TypeAdapter, ValidationError
 
-from schemas import Candidate
-from schemas.base import DomainField
+from schemas import Candidate, DomainField
 from streams.importers.dataset import Dataset, DataSetError, Histories
 
 ENDINGS = (".json.gz", ".json", ".jsonl.gz", ".jsonl", ".csv")

@@ -7,8 +7,7 @@ from typing import Any, Self
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from schemas import Event, encode, topic_of
-from schemas.topics import TOPICS
+from schemas import TOPICS, Event, encode, topic_of
 from streams.exceptions import NotProduced, TopicsDiffer
 from streams.kafka.clients import partition_of, producer_config
 from streams.settings import Settings

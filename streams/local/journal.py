@@ -20,8 +20,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from schemas import TOPICS, BadRecord, Receipt, Topic, decode, moment_of
-from schemas.topics import CONSUMED_TOPICS, by_name
+from schemas import CONSUMED_TOPICS, TOPICS, BadRecord, Receipt, Topic, by_name, decode, moment_of
 from streams.exceptions import StreamsError
 from streams.local.batches import BatchRecord, bounds, build_batches, records
 from streams.local.broker import Partition

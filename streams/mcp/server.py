@@ -11,9 +11,8 @@ from mcp.server.mcpserver import MCPServer
 from mcp_types import ToolAnnotations
 from pydantic import Field
 
-from schemas import Candidate, Ranking, Scope, Selection, derived_id
-from schemas.base import Identifier, Instruction, ItemIdField
-from schemas.statements import MAX_TURN, MAX_UTTERANCE_CHARS, Directive, Speaker, Utterance
+from schemas import Candidate, Identifier, Instruction, ItemIdField, Ranking, Selection, derived_id
+from schemas.statements import MAX_TURN, MAX_UTTERANCE_CHARS, Directive, Scope, Speaker, Utterance
 from streams.mcp import results
 from streams.mcp.api import ANSWER_SECONDS, API, CONNECT_SECONDS, ApiClient, NotDone
 from streams.mcp.results import About, Candidates, Domain, Request, Session, User

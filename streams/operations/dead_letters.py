@@ -19,8 +19,7 @@ from typing import Any
 
 from confluent_kafka import Message, TopicPartition
 
-from schemas import CLIPPED, BadRecord, DeadLetter, UnknownTopic, decode, encode, moment_of
-from schemas.topics import by_name
+from schemas import CLIPPED, BadRecord, DeadLetter, UnknownTopic, by_name, decode, encode, moment_of
 from streams.analytics.erasure import erasure_filter_of
 from streams.exceptions import NotProduced, StreamsError
 from streams.kafka.producer import RecordWriter

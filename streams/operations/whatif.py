@@ -16,10 +16,8 @@ from operators.learning.evidence import to_fixed_point
 from operators.learning.fold import OutOfOrder
 from operators.steps import Reason
 from operators.whatif import ReplayMoment, ReplaySeries, ReplaySide, replay, replay_series
-from schemas import Contrast, Provenance, Receipt, SkillCommand, compound_key
+from schemas import Contrast, GlobalSkill, PolicySkill, Provenance, Receipt, SkillCommand, SkillDiff, compound_key
 from schemas.codec import BadRecord, ModelT, decode, subject_digest
-from schemas.diffs import PolicySkill, SkillDiff
-from schemas.skills import GlobalSkill
 from streams.exceptions import StreamsError, TopicsDiffer
 from streams.kafka.clients import partition_of
 from streams.kafka.scanner import Scanner, sent_at_ms

@@ -19,9 +19,8 @@ from pydantic import Field
 from pydantic_core import from_json, to_json
 
 from operators.graph.items import neighbour_of
-from schemas import TOPICS, DeadLetter, ItemMemory, ItemUpdate, Key, Model, Topic, moment_of, subject_digest
-from schemas.base import UserIdField, UtcDatetime
-from schemas.codec import BadRecord, decode, encode
+from schemas import TOPICS, ItemMemory, ItemUpdate, Key, Model, Topic, UserIdField, UtcDatetime, moment_of
+from schemas.codec import BadRecord, DeadLetter, decode, encode, subject_digest
 from streams.analytics import read
 from streams.analytics.erasure import ErasureFilter, erasure_filter_of
 from streams.analytics.schema import sql_literal

@@ -9,8 +9,7 @@ from pydantic import Field
 
 from operators.cards.lines import certainty, describe, describe_rejection, is_safe_for_prompt, select_lines
 from operators.language.output_policy import OutputGate
-from schemas import Card, CardChange, CardDiff, CardLine, Model
-from schemas.base import UtcDatetime
+from schemas import Card, CardChange, CardDiff, CardLine, Model, UtcDatetime
 
 DIGITS = 3
 ERASED_LINE = "an erased line"

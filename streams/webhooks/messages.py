@@ -15,8 +15,7 @@ from prometheus_client import Histogram
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 from standardwebhooks import Webhook
 
-from schemas import BadRecord, SlimSkill, decode, derived_id, moment_of
-from schemas.base import DomainField, UserIdField
+from schemas import BadRecord, DomainField, SlimSkill, UserIdField, decode, derived_id, moment_of
 from streams.exceptions import StreamsError
 from streams.http.limits import is_loopback
 from streams.http.tokens import read_secrets

@@ -8,11 +8,8 @@ from operators.cards.fold import drop_stale_quotations, fold_cards, redact_card_
 from operators.erasure import with_lines
 from operators.seals import reseal_receipt
 from operators.steps.listen import ListenStep, erasing_changes, with_sealed_diff
+from schemas import ErasedScope, Receipt, Utterance, compound_key, key_prefix, subject_digest
 from schemas.cards import Card, CardChangeKind, CardDiff, PendingConversations
-from schemas.codec import subject_digest
-from schemas.commands import ErasedScope, Receipt
-from schemas.statements import Utterance
-from schemas.topics import compound_key, key_prefix
 from streams.kafka.clients import partition_of
 from streams.settings import Settings
 from streams.worker import metrics

@@ -12,8 +12,7 @@ from typing import Any
 import faust
 
 from operators.tokens import count_tokens
-from schemas import ItemMemory
-from schemas.topics import TOPICS
+from schemas import TOPICS, ItemMemory
 from streams import permissions, shutdown
 from streams.exceptions import MissingExtra
 from streams.kafka import topics

@@ -9,8 +9,7 @@ from operators.graph.items import GraphLimits
 from operators.language.privacy import read_item
 from operators.statinit import parser_for, vocabulary_for
 from operators.steps import SkillStart
-from schemas.items import Candidate, Fact, ItemFacts
-from schemas.topics import compound_key
+from schemas import Candidate, Fact, ItemFacts, compound_key
 from streams.caching import LruCache
 from streams.language import joined_vocabulary
 from streams.policies import privacy_of

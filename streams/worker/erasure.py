@@ -16,10 +16,8 @@ from operators.contrast import SLOTS
 from operators.graph.items import forgotten_touch, neighbour_of, touch_taken
 from operators.seals import reseal_receipt
 from operators.steps.listen import erasing_diff
-from schemas.base import Position, moment_of
-from schemas.codec import ModelT, derived_id, encode, event_digest, subject_digest
+from schemas import ModelT, Position, compound_key, derived_id, encode, event_digest, moment_of, subject_digest
 from schemas.commands import ErasedScope, ForgetRequest, Receipt
-from schemas.topics import compound_key
 from streams.worker import metrics
 from streams.worker.agents.listen import ListenAgent
 from streams.worker.deps import Worker

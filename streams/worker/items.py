@@ -16,8 +16,7 @@ from pydantic_core import from_json
 
 from operators.graph.items import GraphLimits, MemoryUpdate, neighbour_of, split_by_partition
 from operators.graph.neighbours import ItemSummary, Neighbourhood, neighbourhood_of
-from schemas import BadRecord, ItemMemory, ItemUpdate, Memory, compound_key, decode, encode
-from schemas.state import epoch_of
+from schemas import BadRecord, ItemMemory, ItemUpdate, Memory, compound_key, decode, encode, epoch_of
 from streams.caching import LruCache, compressed, decompressed
 from streams.kafka.clients import partition_of
 from streams.kafka.follower import Follower

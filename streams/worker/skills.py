@@ -9,12 +9,9 @@ from operators.learning.fold import fold, next_diff
 from operators.redaction import placeholder, redact_skill_log, was_about
 from operators.steps import EvolveStep
 from operators.steps.evolve import EvolveEffects, EvolveOutcome, EvolveState, SkillVersion
-from schemas.base import Position, Provenance
-from schemas.commands import ForgetRequest, Receipt, SkillCommand
+from schemas import Evidence, ForgetRequest, Memory, Position, Provenance, Receipt, SkillCommand, SlimSkill
 from schemas.diffs import PolicySkill, SkillChange, SkillChangeKind, SkillDiff
 from schemas.events import Abstention, Contrast, Feedback, Interaction, RankRequest
-from schemas.skills import Evidence, SlimSkill
-from schemas.state import Memory
 from schemas.statements import Correction, Stance, StatementChange, StatementChangeKind
 from schemas.topics import compound_key, diff_key, key_prefix
 from streams.worker import metrics

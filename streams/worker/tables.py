@@ -5,13 +5,8 @@ from collections.abc import Mapping
 from typing import Any, Generic
 from weakref import WeakValueDictionary
 
-from schemas.base import Model
-from schemas.cards import Card, PendingConversations
+from schemas import Card, Memory, Model, OpenRankings, PendingConversations, PolicySkill, Profile, Receipt, Weights
 from schemas.codec import ModelT, decode, encode, subject_digest
-from schemas.commands import Receipt
-from schemas.diffs import PolicySkill
-from schemas.state import Memory, OpenRankings, Profile
-from schemas.weights import Weights
 from streams.caching import LruCache
 from streams.worker.runtime.producer import MessageSizeTooLarge, Producer, RecordPosition
 from streams.worker.runtime.state import LogFirstTable

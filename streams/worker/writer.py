@@ -21,11 +21,7 @@ from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, TopicPartition
 from operators.cards.fold import CardOutOfOrder
 from operators.learning.fold import OutOfOrder
 from operators.seals import seal_log
-from schemas.cards import Card, CardDiff
-from schemas.codec import BadRecord, decode, encode
-from schemas.diffs import PolicySkill, SkillDiff
-from schemas.skills import SlimSkill
-from schemas.topics import TOPICS, compound_key
+from schemas import TOPICS, BadRecord, Card, CardDiff, PolicySkill, SkillDiff, SlimSkill, compound_key, decode, encode
 from schemas.weights import RankingOutcome
 from streams.caching import LruCache
 from streams.kafka.scanner import Scanner

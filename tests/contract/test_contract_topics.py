@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft7Validator, Draft202012Validator
 
-from schemas import TOPICS, BadRecord, Topic, decode, diff_key
-from schemas.base import Model
+from schemas import TOPICS, BadRecord, Model, Topic, decode, diff_key
 from schemas.export import asyncapi, json_schema, public_topics
 from tests.contract.test_contract_golden import EXAMPLES, topic_of_example
 from tests.golden import golden, wire

@@ -19,13 +19,8 @@ from operators.evolve.proposals import CountsReasoner
 from operators.graph.items import takers_of, touch_items
 from operators.statinit import facts_of, parser_for
 from operators.steps import EvolveState, EvolveStep, SkillStart
-from schemas.base import Position
-from schemas.codec import decode
-from schemas.diffs import PolicySkill, SkillDiff
-from schemas.events import Contrast, Ranking, Selection
-from schemas.skills import SlimSkill
+from schemas import Contrast, PolicySkill, Position, Ranking, Selection, SkillDiff, SlimSkill, compound_key, decode
 from schemas.state import ItemMemory, Memory
-from schemas.topics import compound_key
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.harness import Harness, Outputs

@@ -10,8 +10,7 @@ from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from infra.kafka.kafka import Kafka
-from schemas import SkillDiff
-from schemas.topics import CONSUMED_TOPICS
+from schemas import CONSUMED_TOPICS, SkillDiff
 from streams.kafka import topics
 from streams.settings import Settings
 from streams.worker.runtime.watchdog import Watchdog

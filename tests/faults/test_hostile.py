@@ -8,10 +8,8 @@ from typing import Any
 import pytest
 
 from operators.admission import RejectReason, abstention_id, is_ahead
-from schemas import Correction, Event, Item, Profile
-from schemas.codec import decode, encode
-from schemas.events import Feedback, Interaction, Ranking, RankRequest, Selection
-from schemas.state import ItemUpdate, Memory
+from schemas import Correction, Event, Feedback, Interaction, Item, Ranking, RankRequest, Selection, decode, encode
+from schemas.state import ItemUpdate, Memory, Profile
 from streams.kafka.clients import partition_of
 from tests.builders import film, slate
 from tests.conftest import APACHE

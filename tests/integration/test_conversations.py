@@ -6,11 +6,8 @@ from typing import Any
 import pytest
 
 from operators.cards.fold import fold_cards
+from schemas import Correction, PolicySkill, Receipt, Stance, Utterance, decode, encode
 from schemas.cards import Card, CardAction, CardCommand, CardDiff, CardLine, PendingConversations
-from schemas.codec import decode, encode
-from schemas.commands import Receipt
-from schemas.diffs import PolicySkill
-from schemas.statements import Correction, Stance, Utterance
 from tests.harness import Harness, Outputs
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]

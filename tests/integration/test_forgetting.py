@@ -7,19 +7,8 @@ from typing import Any
 import pytest
 
 from operators.graph.items import neighbour_of
-from schemas import (
-    TOPICS,
-    Action,
-    CardDiff,
-    ItemMemory,
-    PendingConversations,
-    SkillDiff,
-    SkillLineInput,
-    Tier,
-    encode,
-)
-from schemas.codec import subject_digest
-from schemas.commands import Receipt
+from schemas import TOPICS, CardDiff, ItemMemory, PendingConversations, SkillDiff, Tier, encode, subject_digest
+from schemas.commands import Action, Receipt, SkillLineInput
 from streams.analytics import read
 from streams.pseudonyms import secret_of
 from streams.rights.verify import verify

@@ -10,10 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from operators.erasure import with_scope
-from schemas.base import Model, Position
-from schemas.codec import DeadLetter, encode, subject_digest
-from schemas.commands import ErasedScope, ForgetRequest, Receipt
-from schemas.skills import SlimSkill
+from schemas import DeadLetter, ErasedScope, ForgetRequest, Model, Position, Receipt, SlimSkill, encode, subject_digest
 from schemas.topics import compound_key
 from streams.cli import app
 from streams.kafka.clients import partition_of

@@ -10,13 +10,8 @@ from pydantic import SecretStr
 from operators.contrast import slot_of
 from operators.graph.items import neighbour_of
 from operators.learning.fold import fold
-from schemas.base import Position
-from schemas.codec import DeadLetter, decode, encode
-from schemas.diffs import PolicySkill, SkillDiff
-from schemas.events import Selection
-from schemas.skills import SlimSkill
+from schemas import DeadLetter, PolicySkill, Position, Selection, SkillDiff, SlimSkill, compound_key, decode, encode
 from schemas.state import ItemMemory, Taker
-from schemas.topics import compound_key
 from streams.exceptions import StreamsError
 from streams.kafka.clients import partition_of
 from streams.kafka.consumer_group import members

@@ -7,8 +7,7 @@ from collections import Counter
 import orjson
 import pytest
 
-from schemas import TOPICS, DeadLetter, SkillDiff
-from schemas.topics import CONSUMED_TOPICS
+from schemas import CONSUMED_TOPICS, TOPICS, DeadLetter, SkillDiff
 from tests.builders import slate
 from tests.harness import Harness
 from tests.waiting import WAIT_SECONDS

@@ -17,10 +17,9 @@ from operators.learning.fold import initial_skill
 from operators.seals import seal_log, seal_record
 from operators.steps.evolve import EvolveState, EvolveStep, SkillVersion
 from sager_client import SlimSkills
-from schemas import Card, CardDiff, PolicySkill, SkillDiff, SlimSkill, compound_key, diff_key, encode, topic_of
-from schemas.cards import CardChange, CardChangeKind
-from schemas.codec import subject_digest
-from schemas.commands import ErasedScope, ForgetRequest, Receipt
+from schemas import ErasedScope, ForgetRequest, PolicySkill, Receipt, SkillDiff, SlimSkill, encode, subject_digest
+from schemas.cards import Card, CardChange, CardChangeKind, CardDiff
+from schemas.topics import compound_key, diff_key, topic_of
 from streams.kafka import topics
 from streams.kafka.clients import partition_of
 from streams.kafka.producer import RecordWriter

@@ -12,8 +12,7 @@ from operators.language.chunks import first_closed, replace_chunk
 from operators.language.extraction_llm import build_question, combine, parse_answer
 from operators.language.ports import Extraction
 from operators.steps.listen import ListenState, ListenStep, erasing_changes
-from schemas import Fact, Position, Provenance, Speaker, Utterance
-from schemas.cards import Card, CardDiff, Chunk
+from schemas import Card, CardDiff, Chunk, Fact, Position, Provenance, Speaker, Utterance
 from streams.language import RULES
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY

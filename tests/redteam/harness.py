@@ -23,14 +23,10 @@ from operators.statinit import facts_of, generic
 from operators.steps import EvolveEffects, EvolveState, EvolveStep, SkillStart
 from operators.steps.prior import PriorState, PriorStep
 from operators.steps.rank import RankState, RankStep
-from schemas import Action, Candidate, Correction, Fact, Feedback, Item, ItemFacts, Memory
-from schemas.base import Position
-from schemas.codec import encode
-from schemas.commands import SkillCommand
-from schemas.diffs import PolicySkill, SkillDiff
-from schemas.events import Contrast, Injected, Interaction, Ranking, RankRequest, Selection
+from schemas import TOPICS, Action, Correction, Memory, PolicySkill, Position, SkillCommand, SkillDiff, encode
+from schemas.events import Contrast, Feedback, Injected, Interaction, Ranking, RankRequest, Selection
+from schemas.items import Candidate, Fact, Item, ItemFacts
 from schemas.skills import AttributeSource, SlimSkill, Tier
-from schemas.topics import TOPICS
 from streams.analytics.records import KafkaRecord, Put
 from streams.analytics.rows import read
 from streams.language import RULES

@@ -8,24 +8,9 @@ from typing import Any
 from operators.attributes import attribute_id, fact_id
 from operators.evolve.proposals import Proposal, Reasoner, ReasonerUnavailable
 from operators.rank.listwise import ListwiseRanker
-from schemas import (
-    Action,
-    Attribute,
-    AttributeKind,
-    AttributeSource,
-    Contrast,
-    Correction,
-    Directive,
-    Facet,
-    Feedback,
-    Injected,
-    Provenance,
-    Signal,
-    SkillLineInput,
-    Stance,
-    Tier,
-)
-from schemas.items import Candidate, Fact, Item, ItemFacts
+from schemas import Action, Candidate, Correction, Directive, Fact, Item, ItemFacts, Provenance, SkillLineInput, Stance
+from schemas.events import Contrast, Facet, Feedback, Injected, Signal
+from schemas.skills import Attribute, AttributeKind, AttributeSource, Tier
 from tests.builders import rank_items
 from tests.redteam.attack_corpus import Sample
 from tests.redteam.harness import FILTERS, NOTHING, NOW, OTHERS, Filters, SimulatedUser, Trace

@@ -6,9 +6,7 @@ import pytest
 
 from operators.cards.lines import card_text
 from operators.steps.listen import ListenState
-from schemas import Card, Position, Speaker, Utterance, encode
-from schemas.cards import MAX_OPEN, CardLine
-from schemas.statements import Stance
+from schemas import MAX_OPEN, Card, CardLine, Position, Speaker, Stance, Utterance, encode
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from tests.builders import NOW
 from tests.redteam.conversations import LISTEN, Conversation, TalkingUser, read_conversations, run_conversation

@@ -11,8 +11,7 @@ from types import MappingProxyType
 
 from pydantic import JsonValue
 
-from schemas import Candidate
-from schemas.base import ItemId
+from schemas import Candidate, ItemId
 
 DOMAINS = ("films", "books", "restaurants")
 _LISTS = frozenset({"genres", "moods", "categories", "ambience", "meal"})

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from operators.attributes import fact_id
-from schemas import Candidate, Fact, Tier
-from schemas.base import Domain, ItemId, UserId
+from schemas import Candidate, Domain, Fact, ItemId, Tier, UserId
 
 FactsOf = Callable[[Candidate], tuple[Fact, ...]]  # called at every choice, so a cache pays
 Catalogue = Mapping[str, Sequence[Candidate]]

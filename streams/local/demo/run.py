@@ -11,24 +11,9 @@ from typing import Any
 from confluent_kafka import TopicPartition
 
 from operators.learning.fold import fold
-from schemas import (
-    Contrast,
-    Correction,
-    DeadLetter,
-    Directive,
-    Event,
-    Item,
-    PolicySkill,
-    Ranking,
-    RankRequest,
-    Selection,
-    SkillDiff,
-    SlimSkill,
-    Stance,
-    decode,
-    encode,
-)
-from schemas.topics import CONSUMED_TOPICS
+from schemas import CONSUMED_TOPICS, DeadLetter, Event, Item, PolicySkill, SkillDiff, SlimSkill, decode, encode
+from schemas.events import Contrast, Ranking, RankRequest, Selection
+from schemas.statements import Correction, Directive, Stance
 from streams.analytics import read
 from streams.exceptions import StreamsError
 from streams.kafka.producer import RecordWriter, envelope

@@ -10,10 +10,8 @@ from typing import Any
 
 from operators.attributes import fact_id
 from operators.statinit import parser_for
-from schemas import Action, Attribute, Candidate, Correction, Event, Feedback, Interaction, PolicySkill, SkillCommand
-from schemas.base import ItemId
-from schemas.events import Signal
-from schemas.statements import Utterance
+from schemas import Action, Attribute, Candidate, Correction, Event, ItemId, PolicySkill, SkillCommand, Utterance
+from schemas.events import Feedback, Interaction, Signal
 from streams.kafka.producer import envelope
 from streams.local.demo import catalogue, people
 from streams.local.demo.people import Person

@@ -19,8 +19,7 @@ from operators.contrast import (
     slot_of,
 )
 from operators.seals import without_unproven_fields
-from schemas import Abstention, Contrast, Position, Ranking, Receipt, Selection, compound_key, encode
-from schemas.state import OpenRankings
+from schemas import Abstention, Contrast, OpenRankings, Position, Ranking, Receipt, Selection, compound_key, encode
 from streams.worker import metrics
 from streams.worker.deps import Worker
 from streams.worker.runtime.batches import Batches, batches_of

@@ -30,12 +30,8 @@ from operators.steps.listen import (
     has_result,
     needs_storing,
 )
-from schemas.base import Position
+from schemas import DeadLetter, ErasedScope, Fact, Position, Utterance, derived_id, encode
 from schemas.cards import MAX_OPEN, Card, CardAction, CardCommand, Chunk, ChunkEffects, PendingConversations, Turn
-from schemas.codec import DeadLetter, derived_id, encode
-from schemas.commands import ErasedScope
-from schemas.items import Fact
-from schemas.statements import Utterance
 from streams.language import RULES
 from streams.metrics import DEAD_LETTERS
 from streams.worker import metrics

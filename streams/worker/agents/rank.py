@@ -9,7 +9,7 @@ from typing import Any
 
 from operators.evolve.proposals import ReasonerUnavailable
 from operators.graph import Retrieved
-from operators.rank import LlmRanking, RankSkill, RankTask
+from operators.rank import LlmRanking, RankTask
 from operators.seals import seal_record
 from operators.steps.rank import ListStatements, RankState, answer
 from operators.weights import RankWeights
@@ -83,7 +83,7 @@ class RankingPipeline:
         known = {item.item_id for item in items}
         companions = {name: share for name, share in retrieved.companions.items() if name in known}
         session = request.occurred_at, request.session_id
-        text = "" if self._step.by is RankSkill.NONE else short.text_at(*session)
+        text = short.text_at(*session) if self._step.uses_skill else ""
         task = RankTask(items, request.instruction, retrieved.facets, companions, text, seed=request.request_id)
         # Skip a model that has just failed for the slim skill.
         asks = slim_by is None or slim_by.fallback is None
@@ -96,7 +96,7 @@ class RankingPipeline:
         return ranking.order, Injected(
             skill_version=state.skill.version,
             slim_skill=text,
-            rank_skill=self._step.by.value,
+            rank_skill="full" if self._step.uses_skill else "none",
             reasoner=ranking.reasoned_by.reasoner,
             facets=retrieved.facets,
             companions=companions,
@@ -143,7 +143,7 @@ class RankingPipeline:
         instruction = request.instruction if step.task_slim else ""
         name = (request.user_id, epoch, request.domain, str(skill.version), instruction)
         # Only an LLM ranker reads it.
-        is_used = self._models.rank is not None and step.by is not RankSkill.NONE
+        is_used = self._models.rank is not None and step.uses_skill
         model = self._models.extract
         if model is None or not is_used or skill.version == 0:
             return step.extract(skill, instruction, state.shares), None

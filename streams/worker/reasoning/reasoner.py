@@ -17,8 +17,7 @@ from operators.language.extraction_llm import LlmExtractor, combine
 from operators.language.ports import Effect, Extraction, Interpretation
 from operators.language.privacy import Privacy
 from operators.options import EvolveMode
-from schemas import Contrast, Correction, Fact, ItemFacts, PolicySkill, Provenance
-from schemas.cards import Card, Turn
+from schemas import Card, Contrast, Correction, Fact, ItemFacts, PolicySkill, Provenance, Turn
 from streams import language
 from streams.llm import EndpointUnavailable
 from streams.policies import DEFAULT_PRIVACY

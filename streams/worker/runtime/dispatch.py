@@ -21,8 +21,7 @@ from weakref import WeakValueDictionary
 from faust.streams import _current_event
 
 from operators.admission import TOLERANCE, RejectReason, event_id_of, reject_reason
-from schemas import BadRecord, DeadLetter, Event, ForgetRequest, Model, Position, decode, encode
-from schemas.topics import TOPICS
+from schemas import TOPICS, BadRecord, DeadLetter, Event, ForgetRequest, Model, Position, decode, encode
 from streams.kafka.clients import partition_of
 from streams.metrics import CLOCK_SKEW, DEAD_LETTERS, FROM_THE_FUTURE
 from streams.settings import Settings

@@ -6,48 +6,15 @@ from typing import Any
 from operators.erasure import with_scope
 from operators.learning.fold import fold
 from operators.seals import seal_record
-from schemas import (
-    TOPICS,
-    BadRecord,
-    Candidate,
-    ClarifyingQuestion,
-    Correction,
-    Directive,
-    Event,
-    Facet,
-    Fit,
-    Item,
-    ItemFacts,
-    Measure,
-    Option,
-    Provenance,
-    encode,
-    topic_of,
-)
-from schemas.codec import subject_digest
+from schemas import Attribute, ClarifyingQuestion, Correction, CountDelta, DiffTrigger, Event, Provenance
+from schemas.codec import BadRecord, encode, subject_digest
 from schemas.commands import ErasedScope, ForgetRequest, Receipt
-from schemas.diffs import (
-    CountDelta,
-    DiffTrigger,
-    PolicySkill,
-    RefusalReason,
-    RefusedProposal,
-    SkillChange,
-    SkillChangeKind,
-    SkillDiff,
-)
-from schemas.events import Abstention, Feedback, Injected, Interaction, RankedBy, Ranking, Selection
-from schemas.skills import (
-    Attribute,
-    AttributeKind,
-    AttributeSource,
-    Evidence,
-    SessionLine,
-    SkillSession,
-    SlimSkill,
-    Tier,
-)
-from schemas.statements import Bound, Scope, Stance, Statement, StatementChange, StatementChangeKind
+from schemas.diffs import PolicySkill, RefusalReason, RefusedProposal, SkillChange, SkillChangeKind, SkillDiff
+from schemas.events import Abstention, Facet, Feedback, Fit, Injected, Interaction, Option, RankedBy, Ranking, Selection
+from schemas.items import Candidate, Item, ItemFacts, Measure
+from schemas.skills import AttributeKind, AttributeSource, Evidence, SessionLine, SkillSession, SlimSkill, Tier
+from schemas.statements import Bound, Directive, Scope, Stance, Statement, StatementChange, StatementChangeKind
+from schemas.topics import TOPICS, topic_of
 from streams.analytics.records import ChangeSet, KafkaRecord
 from streams.analytics.rows import read
 from streams.analytics.store import DuckDBStore, Progress

@@ -10,22 +10,10 @@ import pytest
 from operators.cards.fold import fold_cards
 from operators.learning.commands import resolve_command
 from operators.seals import seal_record
-from schemas import (
-    TOPICS,
-    Action,
-    Card,
-    CardDiff,
-    GlobalSkill,
-    ItemFacts,
-    Position,
-    Receipt,
-    SkillCommand,
-    SkillLineInput,
-    compound_key,
-    encode,
-)
-from schemas.codec import BadRecord, DeadLetter
-from schemas.events import Contrast, RankedBy, RankRequest
+from schemas import BadRecord, Card, CardDiff, Contrast, DeadLetter, ItemFacts, Position, RankedBy, RankRequest, encode
+from schemas.commands import Action, Receipt, SkillCommand, SkillLineInput
+from schemas.skills import GlobalSkill
+from schemas.topics import TOPICS, compound_key
 from streams.analytics.dead_letters import dead_letter
 from streams.analytics.erasure import ErasureFilter
 from streams.analytics.records import ChangeSet, Put

@@ -12,20 +12,8 @@ from operators.cards.fold import apply_diff, drop_stale_quotations, fold_cards, 
 from operators.cards.lines import line_id
 from operators.cards.merge import SUPERSEDED, apply_command, merge_extraction
 from operators.language.ports import Effect, Extraction, PreferenceFinding
-from schemas import decode, encode
-from schemas.cards import (
-    MAX_CARD_LINES,
-    MAX_PAST_LINES,
-    Card,
-    CardAction,
-    CardChange,
-    CardChangeKind,
-    CardCommand,
-    CardDiff,
-    CardLineInput,
-    Strength,
-)
-from schemas.statements import Stance
+from schemas import MAX_CARD_LINES, MAX_PAST_LINES, Stance, decode, encode
+from schemas.cards import Card, CardAction, CardChange, CardChangeKind, CardCommand, CardDiff, CardLineInput, Strength
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import NOW, a_line
 

@@ -12,8 +12,7 @@ from operators.cards.merge import merge_extraction
 from operators.language.ports import Effect, Extraction, PreferenceFinding
 from operators.redaction import is_placeholder
 from operators.tokens import count_tokens
-from schemas.cards import Card, CardDiff, CardLine, Strength
-from schemas.statements import Stance
+from schemas import Card, CardDiff, CardLine, Stance, Strength
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import LATER, NOW, a_card, a_line

@@ -11,9 +11,7 @@ from operators.cards.merge import merge_extraction
 from operators.language.ports import Effect, Extraction, PreferenceFinding
 from operators.language.privacy import Privacy
 from operators.options import Category
-from schemas import encode
-from schemas.cards import MAX_CARD_LINES, Card, CardChangeKind, CardDiff, CardLine, Strength
-from schemas.statements import Scope, Stance
+from schemas import MAX_CARD_LINES, Card, CardChangeKind, CardDiff, CardLine, Scope, Stance, Strength, encode
 from streams.language import RULES
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import NOW, a_name

@@ -10,21 +10,9 @@ from urllib.parse import urlencode
 
 from operators.cards.fold import apply_diff
 from operators.learning.fold import initial_skill, merge
-from schemas import (
-    Attribute,
-    AttributeKind,
-    AttributeSource,
-    Card,
-    CardChange,
-    CardDiff,
-    CardLine,
-    Contrast,
-    Event,
-    Tier,
-)
-from schemas.cards import CardChangeKind, NotKept
+from schemas import Card, CardChange, CardChangeKind, CardDiff, CardLine, Contrast, Event, NotKept
 from schemas.diffs import PolicySkill, SkillChange, SkillChangeKind, SkillDiff
-from schemas.skills import Evidence
+from schemas.skills import Attribute, AttributeKind, AttributeSource, Evidence, Tier
 from schemas.statements import Stance, Statement, StatementChange, StatementChangeKind
 from tests.builders import NOW, a_contrast
 from tests.unit.http.http_world import Reply, Served, snapshot

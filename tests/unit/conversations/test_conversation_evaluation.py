@@ -16,9 +16,7 @@ from evaluation.conversations.layout import Person, Unreadable, person, read, tu
 from evaluation.conversations.listening import Conversation, simulate_person
 from evaluation.conversations.truth import claims, matches
 from operators.cards.lines import line_id
-from schemas import Speaker
-from schemas.cards import Card, CardLine
-from schemas.statements import Stance
+from schemas import Card, CardLine, Speaker, Stance
 from streams.cli import app
 from tests.openai_server import OpenAiServer, threaded
 

@@ -9,9 +9,8 @@ import pytest
 
 from operators.admission import event_id_of
 from operators.erasure import with_known, with_scope
-from schemas import TOPICS, BadRecord, DeadLetter, Position, Selection, decode, encode
-from schemas.codec import event_digest, line_digest, subject_digest
-from schemas.commands import ErasedScope, ForgetRequest, Receipt
+from schemas import TOPICS, ErasedScope, ForgetRequest, Position, Receipt, Selection
+from schemas.codec import BadRecord, DeadLetter, decode, encode, event_digest, line_digest, subject_digest
 from streams.analytics import erasure
 from streams.analytics.erasure import ErasureFilter
 from streams.analytics.records import ChangeSet, KafkaRecord

@@ -26,10 +26,9 @@ from operators.learning.update import resolve_choice
 from operators.redaction import names_line, placeholder, redact_skill_log
 from operators.seals import seal_diff
 from operators.steps import EvolveState, EvolveStep
-from schemas import Action, AnsweredRanking, Attribute, Evidence, Fact, ItemFacts, OpenRankings, encode
-from schemas.codec import line_digest, subject_digest
-from schemas.commands import MAX_DOMAINS, MAX_LINES, ErasedScope, ForgetRequest, Receipt
-from schemas.diffs import Judgement, SkillDiff, Verdict
+from schemas import AnsweredRanking, Attribute, Evidence, Fact, ItemFacts, Judgement, OpenRankings, SkillDiff, Verdict
+from schemas.codec import encode, line_digest, subject_digest
+from schemas.commands import MAX_DOMAINS, MAX_LINES, Action, ErasedScope, ForgetRequest, Receipt
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import DOMAIN, NOW, USER, a_command, a_contrast, an_attribute, an_interaction

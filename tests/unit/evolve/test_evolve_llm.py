@@ -10,13 +10,7 @@ from operators.evolve.llm import EvolveQuestion, build_question
 from operators.evolve.proposals import RulesReasoner
 from operators.language.output_policy import OutputGate
 from operators.tokens import count_tokens
-from schemas import (
-    AttributeKind,
-    Contrast,
-    Facet,
-    PolicySkill,
-    Tier,
-)
+from schemas import AttributeKind, Contrast, Facet, PolicySkill, Tier
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from tests.builders import (
     EVERYTHING,

@@ -7,8 +7,7 @@ import pytest
 from operators.evolve.llm import LlmReasoner
 from operators.evolve.proposals import CountsReasoner, Proposal, RulesReasoner, validate
 from operators.options import EvolveMode
-from schemas import Tier
-from schemas.diffs import RefusalReason
+from schemas import RefusalReason, Tier
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from streams.settings import OnLlmFailure, Settings
 from streams.worker.reasoning import reasoner as reasoning

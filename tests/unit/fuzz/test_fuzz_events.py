@@ -17,10 +17,9 @@ from operators.statinit import BUILT_IN, facts_of
 from operators.steps import EvolveState, EvolveStep
 from operators.steps.rank import RankState, RankStep, answer
 from operators.tokens import count_tokens
-from schemas import Candidate, Correction, Feedback, ItemFacts, Position, SkillCommand, Stance, decode, encode
-from schemas.diffs import PolicySkill, SkillDiff
-from schemas.events import Abstention, Contrast, Injected, RankRequest
-from schemas.skills import SLIM_TEXT
+from schemas import SLIM_TEXT, Candidate, ItemFacts, PolicySkill, Position, SkillCommand, SkillDiff, decode, encode
+from schemas.events import Abstention, Contrast, Feedback, Injected, RankRequest
+from schemas.statements import Correction, Stance
 from streams.language import RULES
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY

@@ -18,8 +18,7 @@ from operators.language.words import keywords
 from operators.prompts import as_data
 from operators.tokens import count_tokens
 from operators.unicode import nfkc
-from schemas import AttributeKind, ItemMemory, ItemUpdate, Position
-from schemas.codec import decode, encode
+from schemas import AttributeKind, ItemMemory, ItemUpdate, Position, decode, encode
 from streams.llm.replies import BadReply, read
 from tests.golden import golden
 from tests.unit.fuzz.fuzz_strategies import PIECES, changed, outcome, search, texts, values

@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from schemas import TOPICS, BadRecord, DeadLetter, Position, Ranking, decode, encode
-from schemas.base import MAX_INT
+from schemas import MAX_INT, TOPICS, BadRecord, DeadLetter, Position, Ranking, decode, encode
 from streams.analytics.records import KafkaRecord, Put
 from streams.analytics.rows import PUBLIC_TOPICS, read
 from streams.importers import DataSetError, load

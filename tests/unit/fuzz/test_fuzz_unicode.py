@@ -20,8 +20,7 @@ from operators.cards.draft import clean_dimension, clean_value, reject_reason, s
 from operators.language.corrections import understand
 from operators.language.output_policy import facet_words, trusted_facet_words
 from operators.statinit import BUILT_IN, facts_of
-from schemas import MAX_FACTS, Candidate, Correction, Facet, ItemFacts, PolicySkill
-from schemas.codec import ModelT
+from schemas import MAX_FACTS, Candidate, Correction, Facet, ItemFacts, ModelT, PolicySkill
 from streams.language import RULES
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY

@@ -19,19 +19,8 @@ from operators.graph.items import (
     touch_items,
 )
 from operators.graph.neighbours import ItemSummary, account_weights, neighbourhood_of
-from schemas import (
-    MAX_TAKEN,
-    MAX_TAKERS,
-    Fact,
-    ItemFacts,
-    ItemMemory,
-    Memory,
-    Position,
-    Taker,
-    decode,
-    encode,
-)
-from schemas.state import epoch_of
+from schemas import Fact, ItemFacts, Position, decode, encode
+from schemas.state import MAX_TAKEN, MAX_TAKERS, ItemMemory, Memory, Taker, epoch_of
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 
 DAY = timedelta(days=1)

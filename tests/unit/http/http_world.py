@@ -18,8 +18,7 @@ from operators.cards.merge import apply_command, merge_extraction
 from operators.language.ports import Effect, Extraction, PreferenceFinding
 from operators.learning.commands import resolve_command
 from operators.learning.fold import initial_skill, merge
-from schemas import Action, Card, CardCommand, CardDiff, Event, PolicySkill, SkillDiff, encode, topic_of
-from schemas.statements import Stance
+from schemas import Action, Card, CardCommand, CardDiff, Event, PolicySkill, SkillDiff, Stance, encode, topic_of
 from streams.analytics.records import ChangeSet, KafkaRecord
 from streams.analytics.rows import read
 from streams.analytics.snapshot import copy_and_rename

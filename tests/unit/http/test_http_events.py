@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas import TOPICS, BadRecord, decode, encode
-from schemas.topics import APP_TOPICS
+from schemas import APP_TOPICS, TOPICS, BadRecord, decode, encode
 from streams.http.events import check_event
 from streams.http.limits import BATCH_EVENTS
 from streams.http.problems import Problem

@@ -6,8 +6,7 @@ from typing import Any
 
 from operators.language.corrections import understand
 from operators.language.ports import Extraction, Interpretation
-from schemas import Candidate, Correction, Fact, ItemFacts, PolicySkill, Speaker
-from schemas.cards import Card, Turn
+from schemas import Candidate, Card, Correction, Fact, ItemFacts, PolicySkill, Speaker, Turn
 from streams.language import RULES
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from streams.settings import Settings

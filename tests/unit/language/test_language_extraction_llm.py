@@ -20,9 +20,7 @@ from operators.language.words import mentions_all
 from operators.llm import CORRECTION_TOKENS
 from operators.tokens import count_tokens
 from sager_language.preferences import MAX_PIECE_CHARS
-from schemas import Fact, Provenance
-from schemas.cards import FREE, Card, Strength, Turn
-from schemas.statements import Scope, Speaker, Stance
+from schemas import FREE, Card, Fact, Provenance, Scope, Speaker, Stance, Strength, Turn
 from streams.language import RULES
 from streams.llm.client import LlmClient
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE

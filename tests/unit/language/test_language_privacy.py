@@ -12,13 +12,8 @@ from operators.language.privacy import KEEP_ALL, Privacy
 from operators.learning.commands import resolve_command
 from operators.learning.fold import initial_skill
 from operators.options import Category
-from schemas import encode
-from schemas.cards import Turn
+from schemas import Candidate, Facet, Fact, Injected, ItemFacts, OptOut, Ranking, Speaker, Stance, Turn, encode
 from schemas.commands import Action, SkillCommand, SkillLineInput
-from schemas.events import Facet, Injected, Ranking
-from schemas.items import Candidate, Fact, ItemFacts
-from schemas.state import OptOut
-from schemas.statements import Speaker, Stance
 from streams.analytics.rows import read
 from streams.language import RULES
 from streams.local.demo.catalogue import load

@@ -14,9 +14,7 @@ from operators.cards.merge import merge_extraction
 from operators.language.chunks import first_closed
 from operators.language.words import mentions_all, plain_words
 from operators.steps.listen import ListenState, ListenStep, with_sealed_diff
-from schemas import Position, Utterance
-from schemas.cards import Card, CardLine
-from schemas.statements import Stance
+from schemas import Card, CardLine, Position, Stance, Utterance
 from streams.language import RULES
 from streams.policies import DEFAULT_PRIVACY
 from streams.policies import DEFAULT_PRIVACY as PRIVACY

@@ -7,18 +7,8 @@ from hypothesis import strategies as st
 from operators.learning.commands import resolve_command
 from operators.learning.fold import fold, initial_skill, merge
 from operators.learning.limits import MergeLimits
-from schemas import (
-    Action,
-    AttributeKind,
-    AttributeSource,
-    BadRecord,
-    PolicySkill,
-    SkillCommand,
-    SkillLineInput,
-    Tier,
-    decode,
-    encode,
-)
+from schemas import Action, BadRecord, PolicySkill, SkillCommand, SkillLineInput, decode, encode
+from schemas.skills import AttributeKind, AttributeSource, Tier
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import DOMAIN, USER, a_command, a_skill, an_attribute

@@ -23,15 +23,10 @@ from operators.learning.prior import observe, statinit
 from operators.learning.tiers import resolve_tiers
 from operators.learning.update import resolve_choice
 from operators.rank.listwise import repair
-from schemas.base import Position, Provenance
-from schemas.codec import decode, encode
+from schemas import TOPICS, Contrast, Fact, ItemFacts, OpenRankings, Position, Profile, Provenance, decode, encode
 from schemas.commands import Action, SkillCommand, SkillLineInput
 from schemas.diffs import PolicySkill, SkillChangeKind, SkillDiff
-from schemas.events import Contrast
-from schemas.items import Fact, ItemFacts
 from schemas.skills import Attribute, AttributeKind, AttributeSource, Tier
-from schemas.state import OpenRankings, Profile
-from schemas.topics import TOPICS
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import (

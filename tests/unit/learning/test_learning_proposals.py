@@ -8,24 +8,8 @@ import pytest
 from operators.evolve.proposals import Proposal, RulesReasoner, validate
 from operators.learning import prior as limits
 from operators.learning.prior import observe, statinit
-from schemas import (
-    MAX_ATTRIBUTES,
-    ONE,
-    TOPICS,
-    Attribute,
-    AttributeKind,
-    Contrast,
-    Fact,
-    Judgement,
-    PolicySkill,
-    Profile,
-    RefusalReason,
-    SkillChangeKind,
-    Tier,
-    Verdict,
-    decode,
-    encode,
-)
+from schemas import MAX_ATTRIBUTES, ONE, TOPICS, Attribute, AttributeKind, Contrast, Fact, Profile, Tier, decode, encode
+from schemas.diffs import Judgement, PolicySkill, RefusalReason, SkillChangeKind, Verdict
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import a_contrast, a_proposal, a_skill, an_attribute, an_interaction, evolve, facts, id_of
 

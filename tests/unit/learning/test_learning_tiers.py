@@ -9,17 +9,8 @@ from hypothesis import strategies as st
 from operators.attributes import from_fact
 from operators.learning.fold import OutOfOrder, document_length, fold, has_learned, initial_skill, merge, strategy_of
 from operators.learning.limits import DEFAULT_LIMITS, MergeLimits, fit_seed
-from schemas import (
-    MAX_RECENT,
-    Attribute,
-    AttributeSource,
-    Evidence,
-    ItemFacts,
-    SkillChangeKind,
-    SkillDiff,
-    Tier,
-    encode,
-)
+from schemas import ItemFacts, SkillChangeKind, SkillDiff, encode
+from schemas.skills import MAX_RECENT, Attribute, AttributeSource, Evidence, Tier
 from tests.builders import (
     DOMAIN,
     USER,

@@ -13,11 +13,7 @@ from operators.learning.fold import fold, initial_skill, merge
 from operators.learning.limits import MergeLimits
 from operators.learning.tiers import tier_of
 from operators.learning.update import resolve_choice, resolve_visit
-from schemas.base import Provenance
-from schemas.codec import encode
-from schemas.commands import Action
-from schemas.diffs import PolicySkill, SkillChangeKind, SkillDiff
-from schemas.events import Contrast
+from schemas import Action, Contrast, PolicySkill, Provenance, SkillChangeKind, SkillDiff, encode
 from schemas.skills import ONE, Attribute, AttributeKind, AttributeSource, Tier
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY

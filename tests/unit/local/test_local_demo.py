@@ -5,8 +5,7 @@ from functools import cache
 from itertools import pairwise
 
 from operators.attributes import fact_id
-from schemas import Candidate, Fact, Tier
-from schemas.base import Domain, ItemId, UserId
+from schemas import Candidate, Domain, Fact, ItemId, Tier, UserId
 from streams.local.demo.catalogue import load
 from streams.local.demo.people import (
     MAX_OVERLAP,

@@ -14,21 +14,8 @@ from operators.contrast import (
     join_ranking,
     join_selection,
 )
-from schemas import (
-    TOPICS,
-    Abstention,
-    Contrast,
-    Fact,
-    ItemFacts,
-    OpenRankings,
-    OptOut,
-    Receipt,
-    decode,
-    encode,
-    subject_digest,
-)
-from schemas.commands import ErasedScope
-from schemas.events import Injected, RankedBy, Ranking, Selection
+from schemas import TOPICS, ErasedScope, Fact, ItemFacts, OpenRankings, OptOut, Receipt, decode, encode, subject_digest
+from schemas.events import Abstention, Contrast, Injected, RankedBy, Ranking, Selection
 from tests.builders import (
     DOMAIN,
     NOW,

@@ -12,27 +12,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from schemas import (
-    TOPICS,
-    BadRecord,
-    Contrast,
-    Interaction,
-    Selection,
-    UnknownTopic,
-    compound_key,
-    decode,
-    encode,
-    topic_of,
-)
-from schemas.base import (
-    MAX_METADATA_CHARS,
-    MAX_METADATA_DEPTH,
-    MAX_METADATA_INT,
-    MAX_METADATA_NODES,
-    MIN_METADATA_INT,
-    Metadata,
-)
-from schemas.topics import by_name
+from schemas import MAX_METADATA_CHARS, BadRecord, Contrast, Interaction, Selection, decode, encode
+from schemas.base import MAX_METADATA_DEPTH, MAX_METADATA_INT, MAX_METADATA_NODES, MIN_METADATA_INT, Metadata
+from schemas.topics import TOPICS, UnknownTopic, by_name, compound_key, topic_of
 from tests.builders import NOW, a_candidate, an_interaction
 
 GOOD: dict[str, Any] = json.loads(encode(an_interaction(a_candidate(genre="noir"), event_id="e1")))

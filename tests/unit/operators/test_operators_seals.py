@@ -5,10 +5,7 @@ from typing import Any
 import pytest
 
 from operators.seals import SealState, check_seal, is_canonical, reseal_receipt, seal_record, without_unproven_fields
-from schemas.codec import decode, encode, subject_digest
-from schemas.commands import ErasedScope, Receipt
-from schemas.events import Fit, Injected, RankedBy, Ranking
-from schemas.skills import SlimSkill
+from schemas import ErasedScope, Fit, Injected, RankedBy, Ranking, Receipt, SlimSkill, decode, encode, subject_digest
 from schemas.weights import Features, Mix
 from tests.builders import DOMAIN, USER, a_candidate, a_ranking, a_time
 

@@ -9,18 +9,8 @@ from hypothesis import strategies as st
 
 from operators.erasure import with_known, with_scope
 from operators.graph.items import forgotten_touch, neighbour_of
-from schemas import (
-    TOPICS,
-    ErasedScope,
-    ForgetRequest,
-    ItemMemory,
-    ItemUpdate,
-    Receipt,
-    Taker,
-    encode,
-    event_digest,
-    subject_digest,
-)
+from schemas import TOPICS, ErasedScope, ForgetRequest, Receipt, encode, event_digest, subject_digest
+from schemas.state import ItemMemory, ItemUpdate, Taker
 from streams.analytics.erasure import ErasureFilter
 from streams.rights.exporting import KEYED_BY_USER, DataSubject
 from tests.builders import a_ranking, a_time, an_interaction

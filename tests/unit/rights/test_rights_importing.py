@@ -18,9 +18,7 @@ from operators.cards.merge import apply_command
 from operators.language.corrections import understand
 from operators.learning.fold import initial_skill
 from operators.steps.evolve import EvolveState, EvolveStep
-from schemas import Card, CardAction, Model, PolicySkill, Scope, Stance, decode, encode
-from schemas.cards import CardCommand
-from schemas.statements import Correction
+from schemas import Card, CardAction, CardCommand, Correction, Model, PolicySkill, Scope, Stance, decode, encode
 from streams.cli import app
 from streams.language import RULES
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from operators.language.output_policy import OutputGate
 from operators.slim import relevant_to, slim
 from operators.tokens import count_tokens
-from schemas import Attribute, AttributeKind, ItemFacts, Tier
-from schemas.skills import SLIM_TEXT
+from schemas import SLIM_TEXT, Attribute, AttributeKind, ItemFacts, Tier
 from streams.language import RULES
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from tests.builders import EVERYTHING, a_skill, an_attribute, id_of, item_facts, rank_items

@@ -15,20 +15,8 @@ from operators.stated import live_statements
 from operators.steps import EvolveState, EvolveStep
 from operators.steps.rank import RankStep
 from operators.tokens import count_tokens
-from schemas import (
-    ONE,
-    Contrast,
-    Correction,
-    Directive,
-    PolicySkill,
-    Scope,
-    SessionLine,
-    SkillDiff,
-    SkillSession,
-    SlimSkill,
-    Stance,
-    Tier,
-)
+from schemas import ONE, Contrast, PolicySkill, SessionLine, SkillDiff, SkillSession, SlimSkill, Tier
+from schemas.statements import Correction, Directive, Scope, Stance
 from streams.http.topic_cache import slim_for_host
 from streams.language import RULES
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE

@@ -7,8 +7,7 @@ from operators.graph.items import GraphLimits
 from operators.learning.fold import merge
 from operators.steps import EvolveOutcome, EvolveState, EvolveStep
 from operators.steps.evolve import EvolveEffects
-from schemas import Action, Contrast, Fact, ItemFacts, Receipt, Tier, line_digest, subject_digest
-from schemas.commands import ErasedScope
+from schemas import Action, Contrast, ErasedScope, Fact, ItemFacts, Receipt, Tier, line_digest, subject_digest
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import (

@@ -16,9 +16,7 @@ from operators.stated import live_statements
 from operators.steps import EvolveOutcome, EvolveState, EvolveStep
 from operators.steps.evolve import EvolveEffects
 from operators.steps.rank import RankStep
-from schemas.codec import encode, line_digest
-from schemas.diffs import PolicySkill, SkillChangeKind, SkillDiff
-from schemas.events import Abstention, Contrast, Feedback
+from schemas import Abstention, Contrast, Feedback, PolicySkill, SkillChangeKind, SkillDiff, encode, line_digest
 from schemas.items import Candidate, ItemFacts, Measure
 from schemas.skills import ONE, AttributeSource, Tier
 from schemas.statements import Bound, Correction, Directive, Scope, Stance, StatementChangeKind

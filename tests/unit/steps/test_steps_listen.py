@@ -10,20 +10,8 @@ from operators.erasure import card_line_digest, scrub_conversations
 from operators.language.chunks import CloseReason, first_closed
 from operators.language.ports import Effect, Extraction, PreferenceFinding
 from operators.steps.listen import ListenOutcome, ListenState, ListenStep, needs_storing
-from schemas import (
-    Card,
-    ErasedScope,
-    Fact,
-    PendingConversations,
-    Position,
-    Receipt,
-    Speaker,
-    Stance,
-    Utterance,
-    line_digest,
-    subject_digest,
-)
-from schemas.cards import Strength
+from schemas import ErasedScope, Fact, Position, Receipt, Speaker, Stance, Utterance, line_digest, subject_digest
+from schemas.cards import Card, PendingConversations, Strength
 from streams.language import RULES
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import a_time

@@ -4,8 +4,7 @@ from operators.graph.items import GraphLimits
 from operators.language.privacy import KEEP_ALL
 from operators.steps import SkillStart
 from operators.steps.prior import PriorOutcome, PriorState, PriorStep
-from schemas import AttributeSource, Receipt, Tier, subject_digest
-from schemas.commands import ErasedScope
+from schemas import AttributeSource, ErasedScope, Receipt, Tier, subject_digest
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import (
     DOMAIN,

@@ -5,7 +5,6 @@ import pytest
 from operators.graph import Retrieved
 from operators.graph import items as propagate
 from operators.graph.items import neighbour_of
-from operators.rank import RankSkill
 from operators.steps.rank import RankStep, answer
 from schemas import Facet, Injected, ItemUpdate, RankedBy, Tier, TouchedItem
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
@@ -29,11 +28,11 @@ ITEMS = [item_facts("i1", "genre: saga"), item_facts("i2", "genre: noir"), item_
 
 
 @pytest.mark.parametrize(
-    ("by", "said"),
-    [(RankSkill.FULL, ["genre: saga", "genre: noir"]), (RankSkill.NONE, [])],
+    ("uses_skill", "lines"),
+    [(True, ["genre: saga", "genre: noir"]), (False, [])],
 )
-def test_a_setting_selects_the_ranking_lines(by: RankSkill, said: list[str]) -> None:
-    assert texts(RankStep(by, privacy=PRIVACY, gate=OUTPUT_GATE).lines(SKILL)) == said
+def test_a_setting_selects_the_ranking_lines(uses_skill: bool, lines: list[str]) -> None:
+    assert texts(RankStep(uses_skill, privacy=PRIVACY, gate=OUTPUT_GATE).lines(SKILL)) == lines
 
 
 def test_task_slim_puts_requested_likes_first() -> None:

@@ -8,8 +8,7 @@ from operators.learning.fold import fold, initial_skill
 from operators.learning.limits import DEFAULT_LIMITS, MergeLimits
 from operators.steps import EvolveEffects, EvolveState, EvolveStep, learn
 from operators.whatif import ReplayMoment, ReplaySeries, ReplaySide, replay, replay_series
-from schemas import Contrast, PolicySkill, SkillCommand, SkillDiff, encode
-from schemas.skills import Attribute, Tier
+from schemas import Attribute, Contrast, PolicySkill, SkillCommand, SkillDiff, Tier, encode
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import DOMAIN, USER, a_contrast, a_position, an_attribute

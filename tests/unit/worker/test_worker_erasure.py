@@ -20,14 +20,11 @@ from operators.graph.items import neighbour_of
 from operators.learning.fold import fold
 from operators.redaction import placeholder
 from operators.stated import item_attribute
-from schemas import Correction, Directive, Stance
-from schemas.codec import DeadLetter, line_digest, subject_digest
+from schemas import TOPICS, Correction, DeadLetter, Directive, Stance, Tier, compound_key, line_digest, subject_digest
 from schemas.commands import Action, ErasedScope, ForgetRequest, Receipt, SkillCommand, SkillLineInput
 from schemas.diffs import PolicySkill, RefusalReason, SkillDiff
 from schemas.events import Feedback, Interaction, Ranking, RankRequest, Selection
-from schemas.skills import Tier
 from schemas.state import ItemMemory, Memory, OpenRankings, Profile
-from schemas.topics import TOPICS, compound_key
 from streams.pseudonyms import secret_of
 from tests.builders import a_candidate, a_command, a_name, a_rank_request, a_time, an_interaction
 from tests.fake_log import FakeDeployment, FakeLog, FakeWorker, settings_in

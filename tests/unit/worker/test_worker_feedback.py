@@ -17,12 +17,8 @@ from operators.admission import abstention_id, contrast_id
 from operators.audit import chain_breaks
 from operators.learning.fold import fold
 from operators.steps import EvolveStep
-from schemas.codec import DeadLetter, encode
-from schemas.diffs import PolicySkill, SkillDiff
+from schemas import Candidate, Correction, DeadLetter, Directive, PolicySkill, SkillDiff, SlimSkill, Stance, encode
 from schemas.events import Abstention, Feedback, Ranking, Selection
-from schemas.items import Candidate
-from schemas.skills import SlimSkill
-from schemas.statements import Correction, Directive, Stance
 from schemas.topics import compound_key
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY

@@ -17,18 +17,8 @@ from operators.cards.fold import fold_cards
 from operators.language.chunks import CONTEXT_CHARS
 from operators.language.ports import RedactedText
 from operators.language.privacy import Privacy
-from schemas.cards import (
-    Card,
-    CardAction,
-    CardCommand,
-    CardDiff,
-    CardLineInput,
-    PendingConversations,
-    Turn,
-)
-from schemas.codec import DeadLetter, decode, encode
-from schemas.events import Feedback
-from schemas.statements import Speaker, Utterance
+from schemas import DeadLetter, Feedback, Speaker, Utterance, decode, encode
+from schemas.cards import Card, CardAction, CardCommand, CardDiff, CardLineInput, PendingConversations, Turn
 from streams.kafka.clients import partition_of
 from streams.worker.agents.listen import ListenAgent
 from streams.worker.reasoning.reasoner import ReasonerFailed

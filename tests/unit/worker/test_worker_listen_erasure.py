@@ -9,12 +9,8 @@ import pytest_asyncio
 
 from operators.cards.fold import fold_cards
 from operators.erasure import card_line_digest
+from schemas import TOPICS, DeadLetter, ForgetRequest, PolicySkill, Receipt, Utterance, encode, line_digest
 from schemas.cards import Card, CardAction, CardChangeKind, CardCommand, CardDiff, PendingConversations
-from schemas.codec import DeadLetter, encode, line_digest
-from schemas.commands import ForgetRequest, Receipt
-from schemas.diffs import PolicySkill
-from schemas.statements import Utterance
-from schemas.topics import TOPICS
 from tests.builders import a_time
 from tests.fake_log import FakeDeployment, FakeLog
 from tests.unit.worker.test_worker_listen import (

@@ -7,16 +7,7 @@ import pytest
 from faust.types import TP
 
 from operators.contrast import SLOTS, RingLimits
-from schemas import (
-    Candidate,
-    Contrast,
-    DeadLetter,
-    Ranking,
-    RankRequest,
-    Selection,
-    encode,
-)
-from schemas.topics import CONSUMED_TOPICS
+from schemas import CONSUMED_TOPICS, Candidate, Contrast, DeadLetter, Ranking, RankRequest, Selection, encode
 from streams.kafka.clients import partition_of
 from streams.worker.runtime.dispatch import DEFAULT_IN_FLIGHT
 from tests.builders import a_time

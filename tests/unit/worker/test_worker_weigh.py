@@ -8,20 +8,8 @@ import pytest
 
 from operators.seals import SealState, check_seal, seal_record
 from operators.weights import apply_outcome, initial_weights, rank_weights
-from schemas.codec import encode
-from schemas.events import Contrast, Interaction, RankedBy, Ranking, RankRequest, Selection
-from schemas.items import Candidate
-from schemas.weights import (
-    FEATURE_ONE,
-    MAX_FEATURE,
-    WEIGHT_ONE,
-    Features,
-    Mix,
-    RankingOutcome,
-    WeightAction,
-    WeightCommand,
-    Weights,
-)
+from schemas import FEATURE_ONE, Candidate, Contrast, Interaction, RankedBy, Ranking, RankRequest, Selection, encode
+from schemas.weights import MAX_FEATURE, WEIGHT_ONE, Features, Mix, RankingOutcome, WeightAction, WeightCommand, Weights
 from tests.builders import a_time, film
 from tests.fake_log import FakeDeployment, FakeLog, FakeWorker, position, settings_in
 from tests.unit.weigh.weigh_builders import an_outcome
