@@ -22,7 +22,7 @@ from schemas.statements import Correction, Utterance
 from streams.language import RULES
 from streams.settings import Settings
 from streams.steps import evolve_of, limits_of
-from streams.views.sentences import change_line
+from streams.views.phrases import change_line
 
 MAX_CHARS = 10_000  # words of people that a batch may have: a second's work at worst
 

@@ -18,7 +18,7 @@ from streams.http.skills import READERS, card_of, command_of
 from streams.http.tokens import Scope
 from streams.policies import privacy_of
 from streams.rights.previews import preview_erasure
-from streams.views.sentences import names_of
+from streams.views.phrases import names_of
 
 PENDING_NOTICE = "Your change is on its way. Load this page again in a moment to see it."
 # The actions of a skill's forms, each with its notice afterwards.

@@ -26,7 +26,7 @@ from streams.http.problems import Problem
 from streams.http.routing import refuse
 from streams.http.skills import READERS
 from streams.http.tokens import Scope, Token
-from streams.views.sentences import day
+from streams.views.phrases import day
 
 ROOT = "/console"
 STATIC = Path(__file__).parent / "static"

@@ -20,7 +20,7 @@ from streams.http.tokens import ALL_USERS, Scope
 from streams.policies import output_gate
 from streams.views.cards import CardLineView, card_line_view, card_versions
 from streams.views.line_history import UnknownLine, explain
-from streams.views.sentences import WITHHELD_REASONS, actor_of, names_of, shift_phrase, statement_words, validity
+from streams.views.phrases import WITHHELD_REASONS, actor_of, names_of, shift_phrase, statement_words, validity
 from streams.views.skills import UnknownUser
 
 MOST_FOUND = 50

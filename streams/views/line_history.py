@@ -16,9 +16,9 @@ from schemas import ONE, Attribute, PolicySkill, SkillDiff, Statement, Statement
 from streams.analytics import read
 from streams.analytics.read import EvidenceChoice
 from streams.exceptions import StreamsError
-from streams.views.sentences import WITHHELD_REASONS, actor_of, certainty_words, names_of, statement_words, validity
+from streams.views.phrases import WITHHELD_REASONS, actor_of, certainty_words, names_of, statement_words, validity
+from streams.views.sentences import LineStep, sentence, statement_sentence
 from streams.views.skills import NEAREST, read_log
-from streams.views.steps import LineStep, sentence, statement_sentence
 
 
 class UnknownLine(StreamsError, LookupError):

@@ -100,7 +100,7 @@ def output_policy() -> "OutputGate":
 
 def note_unvouched(lines: "Iterable[Attribute]") -> None:
     """Print lines withheld from models, with the reason and the remedy."""
-    from streams.views.sentences import WITHHELD_REASONS  # noqa: PLC0415
+    from streams.views.phrases import WITHHELD_REASONS  # noqa: PLC0415
 
     gate = output_policy()
     for line in lines:

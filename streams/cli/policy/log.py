@@ -8,7 +8,7 @@ import typer
 from streams.cli.options import AsJson, Bootstrap, Domain, User, connected_settings, examples, settings
 from streams.cli.output import FAILED, ProgressBars, note, print_json, print_rows, printable
 from streams.cli.policy import by_domain, group, snapshot
-from streams.views.sentences import actor_of, change_line, shift_phrase, statement_words
+from streams.views.phrases import actor_of, change_line, shift_phrase, statement_words
 from streams.views.skills import read_log
 
 if TYPE_CHECKING:

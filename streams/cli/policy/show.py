@@ -9,7 +9,7 @@ from streams.cli.options import AsJson, Domain, User, examples
 from streams.cli.output import print_json, print_rows, printable
 from streams.cli.policy import InDomain, LineOrStatement, by_domain, group, output_policy, snapshot
 from streams.exceptions import StreamsError
-from streams.views.sentences import day, statement_words, validity
+from streams.views.phrases import day, statement_words, validity
 from streams.views.skills import UnknownUser, read_log, skill_to_json, why_no_skill
 
 if TYPE_CHECKING:

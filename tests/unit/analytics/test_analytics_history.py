@@ -22,7 +22,7 @@ from streams.policies import DEFAULT_GATE
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from streams.views.line_history import LineHistory, explain
-from streams.views.steps import LineStep, sentence
+from streams.views.sentences import LineStep, sentence
 from tests.analytics_world import build, published
 from tests.builders import (
     DOMAIN,

@@ -11,8 +11,8 @@ from streams.cli.policy.log import describe_feedback
 from streams.local.broker import free_port
 from streams.local.children import environment
 from streams.settings import Settings
-from streams.views.sentences import statement_words
-from streams.views.steps import statement_sentence
+from streams.views.phrases import statement_words
+from streams.views.sentences import statement_sentence
 from tests.builders import DOMAIN, NOW, USER
 from tests.unit.http.http_world import CORIANDER, FIRST, published_cards
 
