@@ -87,7 +87,7 @@ async def test_what_an_agent_records_changes_what_it_reads(harness: Harness) -> 
         said = await called(agent, "record_correction", text="no horror, please")
         assert (said["carried_out"], said["understood"]) == (True, True)
         told = await until(agent, "list_lines", lambda found: "Stated by the person" in found.get("markdown", ""))
-        assert "does not want **horror**" in told["markdown"].casefold()
+        assert "avoids horror (genre)" in told["markdown"]
 
     out = harness.quiet()
     assert {each.user_id for model in (Ranking, Selection, SkillDiff) for each in out.values(model)} == {"ann"}
