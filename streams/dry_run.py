@@ -72,10 +72,8 @@ class _DryRun:
                 lesson.teaches.append(f"a visit, counted in the history that a skill begins with: {facts}")
             case Ranking():
                 facts_of = {item.item_id: item for item in items}
-                wish, ring = (
-                    self._privacy.opt_out(event.instruction),
-                    self._rings.get((event.user_id, event.ranking_id)),
-                )
+                wish = self._privacy.opt_out(event.instruction)
+                ring = self._rings.get((event.user_id, event.ranking_id))
                 self._join(event, join_ranking(ring, event, lambda each: facts_of[each.item_id], at, wish=wish), lesson)
             case Selection():
                 ring = self._rings.get((event.user_id, event.ranking_id))

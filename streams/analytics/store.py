@@ -111,7 +111,7 @@ class DuckDBStore:
         return [document for (document,) in self._all("SELECT document FROM receipts")]
 
     def derive_all(self) -> None:
-        """Have the next checkpoint derive all derived rows again."""
+        """Mark all derived rows to be derived again at the next checkpoint."""
         self._all("INSERT INTO stale_users SELECT user_id FROM selections UNION SELECT user_id FROM skill_diffs")
 
     def write(self, batch: ChangeSet, offsets: Offsets, receipts: Sequence[Receipt] = ()) -> dict[str, int]:

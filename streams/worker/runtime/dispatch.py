@@ -215,8 +215,9 @@ class KeyedExecutor:
             try:
                 with self._running.track_inprogress(), self._seconds.time():
                     await self._guarded(event, routed)
-            except asyncio.CancelledError:
-                # It comes again after the restart, and so must the later events of its owner.
+            except BaseException:
+                # Cancelled, or its dead letter failed. It comes again after the restart, with its owner's later events:
+                # if those were applied first, the fence would take it for a repeat.
                 event.progress.abandon(event)
                 raise
             event.is_done = True

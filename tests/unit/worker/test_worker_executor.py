@@ -252,6 +252,21 @@ async def test_an_event_whose_dead_letter_is_fenced_is_not_acknowledged() -> Non
     await asyncio.wait_for(world.reader.wait_empty(), 1)
 
 
+async def test_no_later_event_of_an_owner_overtakes_one_whose_dead_letter_failed() -> None:
+    world = Run()
+
+    async def fails(event: Any, error: Exception) -> None:
+        raise RuntimeError("no dead letter")
+
+    world.on_error = fails  # type: ignore[method-assign]
+    failed, later = await world.submit(0, "ann"), await world.submit(0, "ann")
+    await world.end(failed, ValueError("no"))
+    await turn()
+
+    assert later not in world.begun
+    assert world.acked[0] == []
+
+
 async def test_a_redelivered_event_is_not_acknowledged_by_its_first_delivery() -> None:
     world = Run()
     old = await world.submit(0, "ann")
