@@ -238,7 +238,7 @@ async def run(
         await client.aclose()
     return {
         "data": plan.data,
-        "lists": plan.lists.value,
+        "lists": plan.lists,
         "history": plan.history,
         "model": settings.llm_model,
         "users": users,

@@ -56,18 +56,20 @@ class Choice:
 class Plan:
     """All choices of the players, after `history` visits each.
 
-    `populations` has the domain's global skill without the player.
+    `populations` has the domain's global skill without the player. `lists` is None for lists that users really saw;
+    with `has_times`, their choices are played in the order of their times.
     """
 
     data: str
     domain: str
-    lists: ListKind
+    lists: ListKind | None
     history: int
     items: Mapping[str, Candidate]
     facts: Mapping[str, ItemFacts]
     past: Mapping[str, tuple[Visit, ...]]
     choices: Mapping[str, tuple[Choice, ...]]
     populations: Mapping[str, GlobalSkill]
+    has_times: bool = False
 
     def of(self, users: Collection[str]) -> "Plan":
         """The plan of these players only."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from operator import add
 
 from evaluation.community import event_at_beginning
 from evaluation.plans import Choice, Plan
@@ -17,8 +18,9 @@ from operators.options import EvolveMode
 from operators.steps import EvolveState, EvolveStep, Reason, SkillStart, learn
 from operators.steps import prior as interactions
 from operators.steps import rank as ranking
-from operators.weights import DEFAULT_WEIGHTS, RankWeights
-from schemas import Contrast, Domain, Features, Interaction, PolicySkill, Position, Profile, UserId, Weights, derived_id
+from operators.weights import DEFAULT_WEIGHTS, RankWeights, softmax
+from schemas import Contrast, Features, Interaction, PolicySkill, Position, Profile, Weights, derived_id
+from schemas.base import Domain, UserId
 from streams.importers import Visit
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
@@ -79,10 +81,11 @@ STREAM_RULES: Mapping[str, Rule] = {
 
 @dataclass(frozen=True)
 class RankedArm:
-    """Orders of ids by ranker (none without a list), and features."""
+    """Orders of ids by ranker (none without a list), features, and predicted chances of the candidates."""
 
     orders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     features: Features | None = None
+    chances: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def order(self) -> tuple[str, ...]:
@@ -181,7 +184,9 @@ class SkillArm:
         weighed = {
             by: self._rank.order(items, spoken, instruction, choice.request_id, self._weights_of(by)) for by in self._by
         }
-        return RankedArm({by: found.order for by, found in weighed.items()}, weighed[RankBy.MIX].features)
+        scores = map(add, spoken.community(self.weights, len(items)), spoken.skill(self.weights, len(items)))
+        chances = dict(zip(choice.candidates, softmax(list(scores)), strict=True))
+        return RankedArm({by: found.order for by, found in weighed.items()}, weighed[RankBy.MIX].features, chances)
 
     def slim(self, user_id: str, skill: PolicySkill | None = None, tokens: int | None = None, task: str = "") -> str:
         """A slim skill's text for a task, as in the worker."""

@@ -1,5 +1,6 @@
 """The stream evaluation: choices one after another, in one process."""
 
+import math
 import random
 import time
 from collections import Counter
@@ -13,14 +14,26 @@ from evaluation.simulation import Progress, Turn, no_progress, simulate
 from evaluation.skill_arms import PRIOR, RankBy, RankedArm, Rule, SkillArm
 from streams.importers import Visit
 
+# A chance below this counts as this, so that one surprise does not decide a mean.
+_LEAST_CHANCE = 1e-6
+
 
 @dataclass
 class StreamResult:
-    """One arm's outcome: places by ranker, of shown lists only."""
+    """One arm's outcome: places by ranker, of shown lists only; `losses` in nats, before each choice was learned."""
 
     arm: SkillArm
     places: dict[RankBy, dict[str, dict[int, int]]]
+    losses: list[float]
     cpu_seconds: float
+
+
+def in_order(plan: Plan, seed: int) -> list[Turn[Choice]]:
+    """All choices: logged ones by their times, others in a random order that keeps each user's."""
+    if plan.has_times:
+        turns = [Turn(user_id, choice) for user_id, of_user in plan.choices.items() for choice in of_user]
+        return sorted(turns, key=lambda turn: turn.shown.taken.at)
+    return interleaved(plan.choices, seed)
 
 
 def interleaved(choices: Mapping[str, Sequence[Choice]], seed: int) -> list[Turn[Choice]]:
@@ -51,16 +64,18 @@ async def simulate_user(
     arm = SkillArm(rule, plan, by, weighs=weighs)
     places: dict[RankBy, dict[str, dict[int, int]]] = {each: {user_id: {} for user_id in plan.choices} for each in by}
     seen: Counter[str] = Counter()
+    losses: list[float] = []
 
     def record(turn: Turn[Choice], answer: RankedArm, reply: Visit) -> None:
         del reply
         if answer.order:
             for each in by:
                 places[each][turn.user_id][seen[turn.user_id]] = answer.place(turn.shown, each)
+            losses.append(-math.log(max(answer.chances[turn.shown.taken.item_id], _LEAST_CHANCE)))
         seen[turn.user_id] += 1
 
-    await simulate(interleaved(plan.choices, seed), arm, choose, record, progress, rule.name)
-    return StreamResult(arm, places, time.process_time() - began)
+    await simulate(in_order(plan, seed), arm, choose, record, progress, rule.name)
+    return StreamResult(arm, places, losses, time.process_time() - began)
 
 
 def lines_of(plan: Plan, results: Sequence[StreamResult], by: RankBy, seed: int) -> list[dict[str, Any]]:
@@ -76,10 +91,11 @@ def lines_of(plan: Plan, results: Sequence[StreamResult], by: RankBy, seed: int)
             {
                 "arm": name,
                 "data": plan.data,
-                "candidates": plan.lists.value,
+                "candidates": "logged" if plan.lists is None else plan.lists.value,
                 "history": plan.history,
                 "by": by.value,
                 **figures.as_json(),
+                "log_loss": round(math.fsum(result.losses) / len(result.losses), 4) if by is RankBy.MIX else None,
                 "by_seen": {name: round(hits, 4) for name, hits in figures.by_seen.items()},
                 "choices_by_seen": figures.choices_by_seen,
                 "minus": {

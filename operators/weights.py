@@ -139,7 +139,7 @@ def evidence_of(
     rows: dict[Mix, list[float]] = {Mix.SKILL: skill} if dimensions else {}
     rows |= {part: _real(row) for part, row in features.mix.items() if part is not Mix.SKILL}
     at: dict[str, float] = {part: getattr(weights, part.value) for part in rows}
-    shares = _softmax(_sum((at[part], row) for part, row in rows.items()))
+    shares = softmax(_sum((at[part], row) for part, row in rows.items()))
     share = min(1.0, FULL_CHOICES / max(1, nth))
     # A dimension's feature is its lines' strength times the skill's weight.
     scaled = {name: [weights.skill * value for value in row] for name, row in dimensions.items()}
@@ -185,7 +185,8 @@ def _sum(weighed: Iterable[tuple[float, Sequence[float]]]) -> list[float]:
     return [math.fsum(values) for values in zip(*parts, strict=True)]
 
 
-def _softmax(scores: Sequence[float]) -> list[float]:
+def softmax(scores: Sequence[float]) -> list[float]:
+    """Return the chances of candidates with these scores."""
     best = max(scores)
     parts = [math.exp(score - best) for score in scores]
     total = math.fsum(parts)

@@ -1,6 +1,7 @@
-"""Reads public data sets: each folder becomes items and users' histories."""
+"""Readers of data sets, by mappings of their columns."""
 
-from streams.importers.dataset import Dataset, DataSetError, Visit
-from streams.importers.layouts import load
+from streams.importers.dataset import Dataset, LoggedList, Visit
+from streams.importers.loader import load
+from streams.importers.mapping import DataSetError
 
-__all__ = ["DataSetError", "Dataset", "Visit", "load"]
+__all__ = ["DataSetError", "Dataset", "LoggedList", "Visit", "load"]

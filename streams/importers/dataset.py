@@ -1,27 +1,21 @@
 """A data set in memory, and its events."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from itertools import chain, islice
 
 import orjson
-from pydantic import TypeAdapter, ValidationError
 
-from schemas import Candidate, Interaction, Item, UserIdField, derived_id
-from streams.exceptions import StreamsError
+from schemas import Candidate, Interaction, Item, derived_id
+from schemas.events import Ranking, Selection
 from streams.kafka.scanner import Scanner
 from streams.settings import Settings
 
 # The first synthetic time, for data that has only an order; also the catalogue's time.
 BEGINNING = datetime(2000, 1, 1, tzinfo=UTC)
 APART = timedelta(hours=1)  # the interval between two synthetic times
-_USER: TypeAdapter[str] = TypeAdapter(UserIdField)
-
-
-class DataSetError(StreamsError, ValueError):
-    """A folder has no supported data set, or a broken one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,65 +26,57 @@ class Visit:
     at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class LoggedList:
+    """A list that a user saw, as shown, with the taken items; none taken is an abstention."""
+
+    list_id: str
+    at: datetime
+    candidates: tuple[Candidate, ...]
+    taken: tuple[str, ...]
+    request: str = ""
+
+
 @dataclass(frozen=True)
 class Dataset:
-    """A data set; `skipped` counts left-out rows by reason.
+    """A data set; `skipped` counts left-out rows by reason, `errors` has the first broken rows.
 
-    Items and users are in file order, visits oldest first.
+    Items and users are in file order, visits and lists oldest first.
     """
 
     domain: str
     items: dict[str, Candidate]
-    histories: dict[str, list[Visit]]
+    histories: dict[str, list[Visit]] = field(default_factory=dict)
+    lists: dict[str, list[LoggedList]] = field(default_factory=dict)
     skipped: Mapping[str, int] = field(default_factory=dict)
+    errors: tuple[str, ...] = ()
+
+    @property
+    def has_times(self) -> bool:
+        """False if the times of visits and lists are synthetic."""
+        firsts = [visits[0].at for visits in self.histories.values()]
+        firsts += [lists[0].at for lists in self.lists.values()]
+        return any(at != BEGINNING for at in firsts)
 
     @property
     def visits(self) -> int:
         """The total number of visits."""
         return sum(map(len, self.histories.values()))
 
+    @property
+    def shown(self) -> int:
+        """The total number of lists."""
+        return sum(map(len, self.lists.values()))
 
-class Histories:
-    """Collects visits of the file's first users.
+    @property
+    def users(self) -> int:
+        """The number of users with visits or lists."""
+        return len(self.histories.keys() | self.lists.keys())
 
-    It skips visits to items outside the catalogue and those with a rating below `min_rating`.
-    """
-
-    def __init__(self, items: Mapping[str, Candidate], limit_users: int | None, min_rating: float | None) -> None:
-        self._items, self._limit, self._min_rating = items, limit_users, min_rating
-        self._rows: dict[str, list[tuple[float, str, datetime | None]]] = {}
-        self.skipped: Counter[str] = Counter()
-
-    def add(self, user_id: str, item_id: str, order: float, at: datetime | None, rating: float | None = None) -> None:
-        """Add one visit, unless it is skipped; `order` sorts a user's visits."""
-        if user_id not in self._rows:
-            if self._limit is not None and len(self._rows) >= self._limit:
-                return
-            try:
-                _USER.validate_python(user_id)
-            except ValidationError:
-                self.skipped["visits of users with an invalid id"] += 1
-                return
-            self._rows[user_id] = []
-        item = self._items.get(item_id)
-        if self._min_rating is not None and rating is not None and rating < self._min_rating:
-            self.skipped[f"visits rated below {self._min_rating:g}"] += 1
-        elif item is None:
-            self.skipped["visits to items that are not in the catalogue"] += 1
-        else:
-            # Share the catalogue's string: copies of tens of millions of visits would take gigabytes.
-            self._rows[user_id].append((order, item.item_id, at))
-
-    def take(self) -> dict[str, list[Visit]]:
-        """Return each user's visits, and empty this collection."""
-        histories: dict[str, list[Visit]] = {}
-        for user_id in list(self._rows):
-            rows = self._rows.pop(user_id)  # one by one, so that rows and visits are not all in memory at once
-            rows.sort(key=lambda row: row[0])  # ties keep file order
-            if rows:
-                times = [at or BEGINNING + place * APART for place, (_, _, at) in enumerate(rows)]
-                histories[user_id] = [Visit(row[1], at) for row, at in zip(rows, times, strict=True)]
-        return histories
+    def some_items(self, most: int = 1_000) -> list[Candidate]:
+        """Return the first items of the catalogue and of the lists."""
+        shown = (item for lists in self.lists.values() for each in lists for item in each.candidates)
+        return list(islice(chain(self.items.values(), shown), most))
 
 
 def catalogue(data: Dataset) -> Iterator[Item]:
@@ -109,11 +95,32 @@ def interactions(data: Dataset) -> Iterator[Interaction]:
             yield Interaction.model_validate(base | {"domain": data.domain, "item": data.items[visit.item_id]})
 
 
-def existing_event_ids(settings: Settings, base: str) -> set[str]:
-    """Return the event ids of all records on a topic."""
+def rankings(data: Dataset) -> Iterator[Ranking | Selection]:
+    """Yield every user's lists and what they took, each list before its selection."""
+    for user_id, lists in data.lists.items():
+        for shown in lists:
+            ranking_id = derived_id("import-ranking", data.domain, user_id, shown.list_id)
+            base = {"occurred_at": shown.at, "user_id": user_id, "ranking_id": ranking_id}
+            yield Ranking.model_validate(
+                base
+                | {
+                    "event_id": ranking_id,
+                    "domain": data.domain,
+                    "instruction": shown.request,
+                    "candidates": shown.candidates,
+                }
+            )
+            first, *others = shown.taken or (None,)
+            event_id = derived_id("import-selection", data.domain, user_id, shown.list_id)
+            taken = {"item_id": first, "others": others, "none_taken": first is None}
+            yield Selection.model_validate(base | taken | {"event_id": event_id})
+
+
+def existing_event_ids(settings: Settings, *topics: str) -> set[str]:
+    """Return the event ids of all records on these topics."""
     with Scanner(settings) as scanner:
         found = set()
-        for message in scanner.read(scanner.partitions(base)):
+        for message in scanner.read([place for topic in topics for place in scanner.partitions(topic)]):
             with suppress(orjson.JSONDecodeError, KeyError, TypeError):
                 found.add(str(orjson.loads(message.value() or b"{}")["event_id"]))
         return found

@@ -40,7 +40,9 @@ CONCURRENCY, PEOPLE_AT_ONCE = 16, 8  # users who choose or who talk at once, wit
 )
 def stream(
     ctx: typer.Context,
-    data: Data,
+    data: Annotated[Path | None, typer.Option(help="Visits, as for `sager import`.", metavar="DIR")] = None,
+    lists: Annotated[Path | None, typer.Option(help="Lists that users saw, instead of visits.", metavar="PATH")] = None,
+    mapping: Annotated[str | None, typer.Option(help="Of the lists. [default: detected]", metavar="MAPPING")] = None,
     history: Annotated[str, typer.Option(help="First visits that are history, by comma.", metavar="N")] = f"{HISTORY}",
     candidates: Annotated[str, typer.Option(help="By comma: uniform, popular, exposed.", metavar="LISTS")] = "uniform",
     arm: Annotated[str, typer.Option(help="Arms, by comma.", metavar="NAME")] = "no-skill,prior,rules,sager",
@@ -51,17 +53,21 @@ def stream(
     domain: Domain = None,
     as_json: AsJson = False,
 ) -> None:
-    """Measure how skills learn from choice to choice, each among ten items.
+    """Measure how skills learn from choice to choice.
 
-    Skills and weights learn by the steps of the worker's agents, in this process: no broker is needed. Arms: no-skill
-    (the community alone), prior (the frozen skill of the history), rules (one tier per choice), sager (the product).
-    docs/quality.md explains the figures.
+    With --data, each choice is among ten drawn items; with --lists, among those that the user saw. Each list is ranked
+    before its choice is learned. Skills and weights learn by the steps of the worker's agents, in this process: no
+    broker is needed. Arms: no-skill (the community alone), prior (the frozen skill of the history), rules (one tier per
+    choice), sager (the product). docs/quality.md explains the figures.
     """
     require_extra(*REQUIRED_EXTRA)
+    from evaluation.lists import logged_plan  # noqa: PLC0415
     from evaluation.plans import ListKind, plans  # noqa: PLC0415
     from evaluation.skill_arms import STREAM_RULES, RankBy  # noqa: PLC0415
     from evaluation.stream import lines_of, simulate_user  # noqa: PLC0415
 
+    if (data is None) == (lists is None):
+        raise typer.BadParameter("name either --data or --lists", ctx)
     kinds = choices_of(candidates, ListKind, "--candidates", ctx)
     rankers = choices_of(by, RankBy, "--by", ctx)
     lengths = history.split(",")
@@ -70,9 +76,13 @@ def stream(
     rules = [STREAM_RULES[name] for name in choices_of(arm, STREAM_RULES, "--arm", ctx)]
     visits = [int(length) for length in lengths]
     with ProgressBars() as progress:
-        for plan in plans(data, kinds, visits, users, most=choices, seed=seed, domain=domain, progress=progress.update):
-            playing = (simulate_user(rule, plan, rankers, seed, progress=progress.update) for rule in rules)
-            results = [asyncio.run(each) for each in playing]
+        played = [] if lists is None else [logged_plan(lists, mapping, domain)]
+        if data is not None:
+            played = plans(data, kinds, visits, users, most=choices, seed=seed, domain=domain, progress=progress.update)
+        for plan in played:
+            results = [
+                asyncio.run(simulate_user(rule, plan, rankers, seed, progress=progress.update)) for rule in rules
+            ]
             for ranker in rankers:
                 print_lines(lines_of(plan, results, ranker, seed), as_json)
 

@@ -4,11 +4,12 @@ import gzip
 import json
 from datetime import UTC, datetime, timedelta
 
+import duckdb
 import pytest
 
 from schemas import Candidate
 from streams.importers import Dataset, DataSetError, Visit, load
-from streams.importers.dataset import catalogue, interactions
+from streams.importers.dataset import catalogue, interactions, rankings
 
 
 def write_items(folder, *items):
@@ -96,7 +97,10 @@ def test_long_texts_are_cut_to_the_schemas_limits(tmp_path):
 
 @pytest.mark.parametrize(
     ("row", "message"),
-    [({"user_id": "ann"}, "line 1"), ({"user_id": "ann", "item_id": "a", "timestamp": "yesterday"}, "line 1")],
+    [
+        ({"user_id": "ann"}, "no column 'item_id'"),
+        ({"user_id": "ann", "item_id": "a", "timestamp": "yesterday"}, "line 1"),
+    ],
 )
 def test_errors_name_the_broken_line(tmp_path, row, message):
     write_items(tmp_path, {"item_id": "a"})
@@ -155,8 +159,8 @@ def test_movielens_films_keep_raw_genres_and_get_their_year(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("userId,rating,timestamp\n1,2,5\n", "movieId"),
-        ("userId,movieId,rating,timestamp\n1,1\n", "line 2"),
+        ("userId,rating\n1,2\n", "movieId"),
+        ("userId,movieId,rating,timestamp\n1\n", "line 2: item"),
         ("userId,movieId,rating,timestamp\n1,1,good,5\n", "line 2"),
     ],
 )
@@ -172,7 +176,7 @@ def test_errors_name_the_broken_movielens_file(tmp_path, content, message):
 
 
 def test_an_unknown_folder_gets_a_list_of_layouts(tmp_path):
-    with pytest.raises(DataSetError, match=r"movies\.csv.*combined_"):
+    with pytest.raises(DataSetError, match=r"combined_.*movies\.csv"):
         load(tmp_path)
 
 
@@ -201,3 +205,117 @@ def test_every_visit_is_an_interaction_in_order():
     assert len(found) == data.visits
     for user_id, visits in data.histories.items():
         assert [e.item.item_id for e in found if e.user_id == user_id] == [visit.item_id for visit in visits]
+
+
+# --- lists
+
+
+LISTS = [
+    {"user_id": "ann", "n": 1, "shown": [{"item_id": "a", "metadata": {"price": 3}}, {"item_id": "b"}], "taken": 1},
+    {"user_id": "ann", "n": 0, "shown": [{"item_id": "a", "metadata": {"price": 4}}, {"item_id": "b"}], "taken": 0},
+]
+
+
+def test_panel_lists_keep_each_users_order_and_the_items_as_shown(tmp_path):
+    write_lines(tmp_path / "choices.jsonl.gz", *LISTS)
+
+    data = load(tmp_path, domain="trips")
+
+    assert [shown.taken for shown in data.lists["ann"]] == [("a",), ("b",)]
+    assert [shown.candidates[0].metadata for shown in data.lists["ann"]] == [{"price": 4}, {"price": 3}]
+    assert not data.has_times
+
+
+def test_lists_become_rankings_and_selections_with_ids_of_their_own(tmp_path):
+    write_lines(tmp_path / "choices.jsonl", *LISTS, {**LISTS[0], "n": 2, "taken": 9})
+
+    events = list(rankings(load(tmp_path, domain="trips")))
+
+    assert [type(event).__name__ for event in events] == ["Ranking", "Selection"] * 3
+    assert [event.item_id for event in events[1::2]] == ["a", "b", None]
+    assert events[5].none_taken
+    assert len({event.event_id for event in events}) == 6
+
+
+def test_metarank_events_give_a_catalogue_and_lists_with_their_clicks(tmp_path):
+    event = {"timestamp": "1599391467000", "user": "ann"}
+    fields = [{"name": "genres", "value": ["drama", "comedy"]}, {"name": "vote_avg", "value": 7.5}]
+    write_lines(
+        tmp_path / "events.jsonl.gz",
+        {"event": "item", "id": "1", "timestamp": "1599391460000", "item": "m1", "fields": fields},
+        {"event": "item", "id": "2", "timestamp": "1599391460000", "item": "m2", "fields": []},
+        {**event, "event": "ranking", "id": "r1", "items": [{"id": "m1"}, {"id": "m2"}]},
+        {**event, "event": "interaction", "id": "i1", "ranking": "r1", "type": "click", "item": "m2"},
+    )
+
+    data = load(tmp_path, domain="films")
+
+    [shown] = data.lists["ann"]
+    assert data.items["m1"].metadata == {"genres": ["drama", "comedy"], "vote_avg": 7.5}
+    assert ([item.item_id for item in shown.candidates], shown.taken) == (["m1", "m2"], ("m2",))
+    assert shown.at == datetime.fromtimestamp(1599391467, UTC)
+
+
+BANDIT = """,timestamp,item_id,position,click,propensity_score,user_feature_0,user_feature_1
+0,2019-11-24 00:00:20+00:00,007,2,0,0.0125,aa,bb
+1,2019-11-24 00:00:10+00:00,41,1,1,0.0125,aa,bb
+2,2019-11-24 00:00:30+00:00,42,1,maybe,0.0125,aa,cc
+"""
+BANDIT_MAPPING = """
+domain = "fashion"
+[lists]
+file = "*.csv"
+user = "user_feature_0 || user_feature_1"
+item = "item_id"
+time = "timestamp"
+taken = "click"
+metadata = {slot = "'slot ' || position"}
+"""
+
+
+def test_a_mapping_reads_a_csv_with_text_ids_and_names_broken_lines(tmp_path):
+    (tmp_path / "women.csv").write_text(BANDIT)
+    (tmp_path / "bandit.toml").write_text(BANDIT_MAPPING)
+
+    data = load(tmp_path / "women.csv", mapping=str(tmp_path / "bandit.toml"))
+
+    assert [shown.candidates[0].item_id for shown in data.lists["aabb"]] == ["41", "007"]
+    assert [shown.taken for shown in data.lists["aabb"]] == [("41",), ()]
+    assert data.lists["aabb"][0].candidates[0].metadata == {"slot": "slot 1"}
+    assert data.errors == (
+        "women.csv, line 4: taken: Input should be a valid boolean, unable to interpret input ('maybe')",
+    )
+
+
+def test_a_parquet_file_needs_no_conversion(tmp_path):
+    duckdb.sql(
+        "COPY (SELECT 'ann' AS who, [{'id': 'a', 'cost': 3}, {'id': 'b', 'cost': 5}] AS seen, 'b' AS took) "
+        f"TO '{tmp_path / 'seen.parquet'}'"
+    )
+    (tmp_path / "seen.toml").write_text(
+        'domain = "trips"\n[lists]\nfile = "*.parquet"\neach = "seen"\nuser = "who"\nitem = "each.id"\n'
+        'taken = "each.id = took"\nmetadata = {price = "each.cost"}\n'
+    )
+
+    data = load(tmp_path / "seen.parquet", mapping=str(tmp_path / "seen.toml"))
+
+    [shown] = data.lists["ann"]
+    assert ([item.metadata for item in shown.candidates], shown.taken) == ([{"price": 3}, {"price": 5}], ("b",))
+
+
+@pytest.mark.parametrize(
+    ("mapping", "message"),
+    [
+        ("[lists]\nfile='*.csv'\nuser='who'\nitem='item_id'\ntaken='click'", "no column 'who' for `user`; it has"),
+        ("[lists]\nfile='*.csv'\nuser='timestamp'\nitem='item_id'", "either a column `taken` or a table"),
+        ("[lists]\nfile='*.csv'\nuser='timestamp'\nitem='nope + 1'\ntaken='click'", "nope"),
+        ("[visits]\nfile='*.csv'\nuser='timestamp'\nitem='item_id'", "need a table"),
+        ("[lists", "mapping .* is broken"),
+    ],
+)
+def test_errors_of_a_mapping_name_their_cause(tmp_path, mapping, message):
+    (tmp_path / "women.csv").write_text(BANDIT)
+    (tmp_path / "own.toml").write_text('domain = "fashion"\n' + mapping)
+
+    with pytest.raises(DataSetError, match=message):
+        load(tmp_path, mapping=str(tmp_path / "own.toml"))
