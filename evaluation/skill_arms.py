@@ -1,9 +1,9 @@
 """The product as an arm, with parts left out."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from operator import add
 
 from evaluation.community import event_at_beginning
 from evaluation.plans import Choice, Plan
@@ -14,6 +14,7 @@ from operators.contrast import reverse_rank
 from operators.evolve.proposals import CountsReasoner, RulesReasoner
 from operators.language.privacy import KEEP_ALL
 from operators.learning.evidence import to_fixed_point
+from operators.learning.outcomes import outcome_of
 from operators.options import EvolveMode
 from operators.steps import EvolveState, EvolveStep, Reason, SkillStart, learn
 from operators.steps import prior as interactions
@@ -171,21 +172,23 @@ class SkillArm:
                 self._visit(turn.user_id, player, reply)
             return
         contrast = self._contrast(turn.user_id, player, choice, answer, reply)
+        skill = player.skill
         if self.rule.learns:
             await self._evolve(turn.user_id, contrast, choice.popularity)
         if self._weighs:
-            self._weigh(player, contrast)
+            self._weigh(player, skill, contrast)
 
     async def rank(self, user_id: str, choice: Choice, instruction: str = "") -> RankedArm:
         """The orders of a list by each ranker, now."""
         skill = self._players[user_id].skill
         items = [self.plan.facts[item_id] for item_id in choice.candidates]
-        spoken = self._rank.features_of(items, self._rank.lines(skill), choice.context, choice.popularity)
+        lines, context = self._rank.lines(skill), choice.context
+        spoken = self._rank.features_of(items, lines, context, choice.popularity, self.weights, skill.numbers)
         weighed = {
             by: self._rank.order(items, spoken, instruction, choice.request_id, self._weights_of(by)) for by in self._by
         }
-        scores = map(add, spoken.community(self.weights, len(items)), spoken.skill(self.weights, len(items)))
-        chances = dict(zip(choice.candidates, softmax(list(scores)), strict=True))
+        parts = spoken.community(self.weights), spoken.skill(self.weights), spoken.domain(self.weights)
+        chances = dict(zip(choice.candidates, softmax(list(map(math.fsum, zip(*parts, strict=True)))), strict=True))
         return RankedArm({by: found.order for by, found in weighed.items()}, weighed[RankBy.MIX].features, chances)
 
     def slim(self, user_id: str, skill: PolicySkill | None = None, tokens: int | None = None, task: str = "") -> str:
@@ -264,11 +267,11 @@ class SkillArm:
         state = self._state(user_id, popularity)
         self._players[user_id].skill = (await learn(self.rule.evolve, self._reason, state, contrast)).skill
 
-    def _weigh(self, player: _Player, contrast: Contrast) -> None:
-        """Learn the domain's weights, before anyone's next choice."""
+    def _weigh(self, player: _Player, skill: PolicySkill, contrast: Contrast) -> None:
+        """Learn the domain's weights, before anyone's next choice; `skill` is that before this choice."""
         player.chosen += 1
         held = self._learned or weigh.initial_weights(self.plan.domain, contrast)
-        outcome = weigh.outcome_of(contrast, self.weights, player.chosen, b"", held.version)
+        outcome = outcome_of(contrast, skill, self.weights, player.chosen, held.version)
         if outcome is not None:
             self._learned = weigh.apply_outcome(held, outcome)
             self.weights = weigh.rank_weights(self._learned)

@@ -184,7 +184,7 @@ def _ignored(
 def _features(ranking: Ranking) -> Features | None:
     # Only for our own rankings: our weights did not order an app's own.
     features = ranking.injected.features if ranking.ranked_by is RankedBy.SAGER else None
-    return features if features is not None and features.candidates == len(ranking.candidates) else None
+    return features if features is not None and len(features.chances) == len(ranking.candidates) else None
 
 
 def _with_ranking(state: OpenRankings, opened: OpenRanking, limits: RingLimits) -> ContrastEffects:

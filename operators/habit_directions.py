@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 from operators.attributes import CREATORS, attribute_id
-from schemas import Attribute, AttributeKind, Measure
+from schemas import AttributeKind, Measure
 
 
 class Direction(NamedTuple):
@@ -32,14 +32,7 @@ POSITION, AGAIN, REQUEST = "position", "again", "request"
 
 def _all_directions() -> Iterator[Direction]:
     criterion, pattern = AttributeKind.CRITERION, AttributeKind.PATTERN
-    measured = (
-        (Measure.PRICE, "picks dearer than average", "picks cheaper than average"),
-        (Measure.YEAR, "picks newer than average", "picks older than average"),
-        (Measure.RATING, "picks better rated than average", "picks lower rated than average"),
-        (Measure.POPULARITY, "goes with what is popular", "picks what few others take"),
-        (Measure.DISTANCE, "goes farther than average", "picks nearer than average"),
-        (Measure.LENGTH, "picks longer than average", "picks shorter than average"),
-    )
+    measured = ((Measure.POPULARITY, "goes with what is popular", "picks what few others take"),)
     axes = [(each.value, criterion, f"by_{each.value}", up, down) for each, up, down in measured]
     axes.append((REQUEST, criterion, "request", "follows the request closely", "looks past the request"))
     for dimension, plural in {**CREATORS, **CLASSES}.items():
@@ -62,6 +55,23 @@ DIRECTION_ORDER: Final[Mapping[str, int]] = {pole.attribute_id: place for place,
 VALUES: Final = frozenset((pole.dimension, pole.value) for pole in DIRECTIONS)
 
 
-def is_habit(line: Attribute) -> bool:
-    """True for a habit: counted by code, never judged by models."""
-    return line.attribute_id in DIRECTION_OF
+# The words for less and for more of a number; others are named.
+NUMBER_WORDS: Final[Mapping[str, tuple[str, str]]] = {
+    Measure.PRICE.value: ("cheaper", "dearer"),
+    Measure.YEAR.value: ("older", "newer"),
+    Measure.RATING.value: ("lower rated", "better rated"),
+    Measure.DISTANCE.value: ("nearer", "farther"),
+    Measure.LENGTH.value: ("shorter", "longer"),
+}
+NUMBER_ENDING: Final = " first"
+_NUMBER_ID: Final = f"{AttributeKind.CRITERION.value}:{BY_PREFIX}"
+
+
+def is_number_line(attribute_id: str) -> bool:
+    """True for the id of a line about a number, such as `cheaper first`."""
+    return attribute_id.startswith(_NUMBER_ID) and attribute_id not in DIRECTION_OF
+
+
+def is_habit(attribute_id: str) -> bool:
+    """True for the id of a habit or of a number's line: counted by code, never judged by models."""
+    return attribute_id in DIRECTION_OF or attribute_id.startswith(_NUMBER_ID)

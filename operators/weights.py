@@ -11,17 +11,25 @@ at the weight's current value: otherwise each of a thousand choices made before 
 import hmac
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TypeVar
 
 from operators.admission import is_applied, with_applied
-from operators.habit_directions import DIRECTIONS
+from operators.habit_directions import BY_PREFIX
 from operators.seals import derived_key
-from schemas import FEATURE_ONE, MAX_FEATURE, MAX_WEIGHED_DIMENSIONS, WEIGHT_ONE, Event, Features, Position, derived_id
-from schemas.events import Contrast
-from schemas.weights import LearnedWeight, Mix, RankingOutcome, WeightAction, WeightCommand, WeightEvidence, Weights
+from schemas import FEATURE_ONE, MAX_WEIGHED_DIMENSIONS, WEIGHT_ONE, Event, Position, derived_id
+from schemas.weights import (
+    MAX_WEIGHED_FACTS,
+    MAX_WEIGHED_NUMBERS,
+    LearnedWeight,
+    Mix,
+    RankingOutcome,
+    WeightAction,
+    WeightCommand,
+    WeightEvidence,
+    Weights,
+)
 
 # How much a dimension decides, over everybody; fitted on five data sets (docs/quality.md).
 DIMENSIONS: Mapping[str, float] = {
@@ -34,6 +42,11 @@ DIMENSIONS: Mapping[str, float] = {
 UNKNOWN_DIMENSION = 0.5
 # Name of the weight of all dimensions without one of their own.
 UNKNOWN = "unknown"
+NUMBER_PREFIX = BY_PREFIX
+# Choices by chance that a fact's counts begin with: two lucky ones are no taste of a domain.
+_FACT_PRIOR = 4 * FEATURE_ONE
+# From this many expected choices on, a fact's counts are halved, so that a domain may change its taste.
+_MOST_EXPECTED = 1_024 * FEATURE_ONE
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 
 
@@ -43,21 +56,51 @@ class RankWeights:
 
     `skill` weighs log-odds, on one scale for all lists; companions, popularity and facets weigh standard deviations
     inside a list. `dimensions` are factors on the skill's lines; a dimension without one has that of `unknown`.
+    `numbers` are the domain's own weights of numbers, `spread` what `tradeoffs.distances` needs. `tastes` weighs the
+    domain's tastes, which follow from `fact_counts`, by digests under `secret`.
     """
 
     skill: float = 1.0
     companions: float = 0.7
     popularity: float = 0.3
     facets: float = 0.1
+    tastes: float = 0.7
     dimensions: Mapping[str, float] = field(default_factory=lambda: DIMENSIONS, hash=False)
+    numbers: Mapping[str, float] = field(default_factory=dict, hash=False)
+    spread: Mapping[str, tuple[int, int]] = field(default_factory=dict, hash=False)
+    fact_counts: Mapping[str, tuple[int, int]] = field(default_factory=dict, hash=False)
+    secret: bytes = b""
 
     def of(self, dimension: str) -> float:
         """Return the factor on the lines of a dimension."""
         factor = self.dimensions.get(dimension)
-        return self.dimensions.get(UNKNOWN, UNKNOWN_DIMENSION) if factor is None else factor
+        if factor is None:
+            factor = 1.0 if dimension.startswith(NUMBER_PREFIX) else self.dimensions.get(UNKNOWN, UNKNOWN_DIMENSION)
+        return factor
+
+    def taste_of(self, fact: str) -> float:
+        """Return how much more often the domain takes a fact than it is shown, in nats."""
+        counts = self.fact_counts.get(fact_digest(fact, self.secret))
+        if counts is None:
+            return 0.0
+        return math.log((counts[0] + _FACT_PRIOR) / (counts[1] + _FACT_PRIOR))
 
 
 DEFAULT_WEIGHTS = RankWeights()
+
+
+def number_dimension(name: str) -> str:
+    """Return the name of the weight for how a person differs from the domain in a number."""
+    return NUMBER_PREFIX + name
+
+
+@lru_cache(maxsize=65_536)
+def fact_digest(fact: str, secret: bytes) -> str:
+    """Return the pseudonym of a fact's id on the topics of weights.
+
+    Outcomes have no words: a rare fact may be one person's.
+    """
+    return hmac.digest(derived_key(secret, "facts"), fact.encode(), "sha256")[:6].hex()
 
 
 @lru_cache(maxsize=4_096)
@@ -94,7 +137,11 @@ MIX: Mapping[Mix, WeightBounds] = {
     Mix.COMPANIONS: WeightBounds.of(0.7, 0.3, 0.0, 3.0, 0.05),
     Mix.POPULARITY: WeightBounds.of(0.3, 0.5, -1.5, 1.5, 0.05),
     Mix.FACETS: WeightBounds.of(0.1, 0.3, -1.0, 1.0, 0.05),
+    Mix.TASTES: WeightBounds.of(0.7, 0.5, -1.0, 3.0, 0.2),
 }
+NUMBER = WeightBounds.of(0.0, 0.25, -4.0, 4.0, 0.25)
+# A number's spread follows the last lists.
+MAX_SPREAD_LISTS = 500
 # The prior's deviation, the range and the greatest step of a dimension's weight, as parts of its start value.
 DIMENSION_SPREAD, DIMENSION_FACTOR, DIMENSION_STEP = 1 / 3, 4.0, 0.05
 
@@ -102,114 +149,37 @@ DIMENSION_SPREAD, DIMENSION_FACTOR, DIMENSION_STEP = 1 / 3, 4.0, 0.05
 @lru_cache(maxsize=1_024)
 def dimension_bounds(dimension: str) -> WeightBounds:
     """Return start and bounds of a dimension's weight."""
-    value = DIMENSIONS.get(dimension, UNKNOWN_DIMENSION)
+    value = DEFAULT_WEIGHTS.of(dimension)
     low, high = value / DIMENSION_FACTOR, value * DIMENSION_FACTOR
     return WeightBounds.of(value, DIMENSION_SPREAD * value, low, high, DIMENSION_STEP * value)
 
 
-def rank_weights(weights: Weights | None) -> RankWeights:
+def rank_weights(weights: Weights | None, secret: bytes = b"") -> RankWeights:
     """Return a domain's weights within their bounds; None: start values."""
     if weights is None:
         return DEFAULT_WEIGHTS
     mix = {part.value: _value(held, MIX[part]) for part, held in weights.mix.items()}
     dimensions = {name: _value(held, dimension_bounds(name)) for name, held in weights.dimensions.items()}
-    return RankWeights(**mix, dimensions={**DIMENSIONS, **dimensions})
+    return RankWeights(
+        **mix,
+        dimensions={**DIMENSIONS, **dimensions},
+        numbers={name: _value(held, NUMBER) for name, held in weights.numbers.items()},
+        spread=weights.spread,
+        fact_counts=weights.tastes,
+        secret=secret,
+    )
 
 
 def _value(learned: LearnedWeight, bounds: WeightBounds) -> float:
     return min(max(learned.weight, bounds.low), bounds.high) / WEIGHT_ONE
 
 
-NameT = TypeVar("NameT", bound=str)
-
-# So many choices of a person count fully, and the k-th one after them `FULL_CHOICES / k`.
-FULL_CHOICES = 32
-_HABIT_DIMENSIONS = frozenset({UNKNOWN, *(direction.dimension for direction in DIRECTIONS)})
-_MAX_FIXED_SLOPE, _MAX_FIXED_VARIANCE = 2 * MAX_FEATURE * FEATURE_ONE, MAX_FEATURE * MAX_FEATURE * FEATURE_ONE
-
-
-def evidence_of(
-    features: Features, chosen: int, weights: RankWeights, nth: int
-) -> tuple[dict[Mix, WeightEvidence], dict[str, WeightEvidence]]:
-    """Compute a choice's evidence for the mix and the dimensions."""
-    if not 0 <= chosen < features.candidates:
-        return {}, {}
-    dimensions = {name: _real(row) for name, row in features.dimensions.items()}
-    skill = _sum((weights.of(name), row) for name, row in dimensions.items())
-    rows: dict[Mix, list[float]] = {Mix.SKILL: skill} if dimensions else {}
-    rows |= {part: _real(row) for part, row in features.mix.items() if part is not Mix.SKILL}
-    at: dict[str, float] = {part: getattr(weights, part.value) for part in rows}
-    shares = softmax(_sum((at[part], row) for part, row in rows.items()))
-    share = min(1.0, FULL_CHOICES / max(1, nth))
-    # A dimension's feature is its lines' strength times the skill's weight.
-    scaled = {name: [weights.skill * value for value in row] for name, row in dimensions.items()}
-    within = _gradients(scaled, {name: weights.of(name) for name in scaled}, chosen, shares, share)
-    return _gradients(rows, at, chosen, shares, share), within
-
-
-def outcome_of(
-    contrast: Contrast, weights: RankWeights, nth: int, secret: bytes, weights_version: int
-) -> RankingOutcome | None:
-    """Compute a contrast's outcome; None if it teaches no weights.
-
-    Only dimensions of the list's items and of habits count: an app cannot name others.
-    """
-    features = contrast.features
-    if features is None or features.candidates != 1 + len(contrast.unchosen):
-        return None
-    items = (contrast.chosen, *contrast.unchosen)
-    listed = _HABIT_DIMENSIONS.union(fact.dimension for item in items for fact in item.facts)
-    named = {name: row for name, row in features.dimensions.items() if name in listed}
-    features = features.model_copy(update={"dimensions": named})
-    mix, dimensions = evidence_of(features, contrast.chosen_rank - 1, weights, nth)
-    if not mix and not dimensions:
-        return None
-    # A repeat gets the same id, which only the secret computes.
-    digest = hmac.digest(derived_key(secret, RankingOutcome.TOPIC), contrast.event_id.encode(), "sha256")
-    return RankingOutcome(
-        event_id=digest.hex()[:32],
-        occurred_at=contrast.occurred_at.replace(minute=0, second=0, microsecond=0),
-        domain=contrast.domain,
-        weights_version=weights_version,
-        mix=mix,
-        dimensions=dimensions,
-    )
-
-
-def _real(row: Sequence[int]) -> list[float]:
-    return [value / FEATURE_ONE for value in row]
-
-
-def _sum(weighed: Iterable[tuple[float, Sequence[float]]]) -> list[float]:
-    parts = [[weight * value for value in row] for weight, row in weighed]
-    return [math.fsum(values) for values in zip(*parts, strict=True)]
-
-
 def softmax(scores: Sequence[float]) -> list[float]:
-    """Return the chances of candidates with these scores."""
+    """Return the chances of items with these scores."""
     best = max(scores)
     parts = [math.exp(score - best) for score in scores]
     total = math.fsum(parts)
     return [part / total for part in parts]
-
-
-def _gradients(
-    rows: Mapping[NameT, Sequence[float]], at: Mapping[str, float], chosen: int, shares: Sequence[float], share: float
-) -> dict[NameT, WeightEvidence]:
-    # Rows whose slope and variance are both 0 are left out.
-    evidence: dict[NameT, WeightEvidence] = {}
-    for name, row in rows.items():
-        mean = math.fsum(part * value for part, value in zip(shares, row, strict=True))
-        variance = math.fsum(part * (value - mean) ** 2 for part, value in zip(shares, row, strict=True))
-        curved = _fixed(share * variance, _MAX_FIXED_VARIANCE)
-        slope = _fixed(share * (row[chosen] - mean), _MAX_FIXED_SLOPE)
-        if slope or curved:
-            evidence[name] = (slope + round(curved * at[name]), curved)
-    return evidence
-
-
-def _fixed(value: float, most: int) -> int:
-    return max(-most, min(most, round(value * FEATURE_ONE)))
 
 
 # The greatest slope of one choice.
@@ -238,7 +208,17 @@ def apply_outcome(weights: Weights, outcome: RankingOutcome, source: Position | 
         mix[part] = _moved(mix.get(part), moved, MIX[part])
     for name, moved in _within_limit(weights.dimensions, outcome.dimensions).items():
         dimensions[name] = _moved(dimensions.get(name), moved, dimension_bounds(name))
-    return _next(weights, outcome, source, mix=mix, dimensions=dimensions, choices=weights.choices + 1)
+    return _next(
+        weights,
+        outcome,
+        source,
+        mix=mix,
+        dimensions=dimensions,
+        numbers=_numbers_after(weights.numbers, outcome.numbers),
+        spread=_spread_after(weights.spread, outcome.variances),
+        tastes=_tastes_after(weights.tastes, outcome.tastes),
+        choices=weights.choices + 1,
+    )
 
 
 def apply_command(weights: Weights, command: WeightCommand, source: Position | None = None) -> Weights:
@@ -246,7 +226,7 @@ def apply_command(weights: Weights, command: WeightCommand, source: Position | N
     if source is not None and is_applied(weights.applied, source):
         return weights
     if command.action is WeightAction.RESET:
-        return _next(weights, command, source, mix={}, dimensions={}, choices=0)
+        return _next(weights, command, source, mix={}, dimensions={}, numbers={}, spread={}, tastes={}, choices=0)
     return _next(weights, command, source, frozen=command.action is WeightAction.FREEZE)
 
 
@@ -264,6 +244,45 @@ def _next(weights: Weights, event: Event, source: Position | None, **changes: ob
 
 def _weights_id(domain: str, version: int) -> str:
     return derived_id("weights", domain, str(version))
+
+
+def _numbers_after(
+    held: Mapping[str, LearnedWeight], evidence: Mapping[str, WeightEvidence]
+) -> dict[str, LearnedWeight]:
+    after = dict(held)
+    for name, moved in evidence.items():
+        # An app can name any number of numbers: later ones get no weight.
+        if name in after or len(after) < MAX_WEIGHED_NUMBERS:
+            after[name] = _moved(after.get(name), moved, NUMBER)
+    return after
+
+
+def _spread_after(held: Mapping[str, tuple[int, int]], variances: Mapping[str, int]) -> dict[str, tuple[int, int]]:
+    after = dict(held)
+    for name, variance in variances.items():
+        if name not in after and len(after) == MAX_WEIGHED_NUMBERS:
+            continue
+        total, lists = after.get(name, (0, 0))
+        if lists == MAX_SPREAD_LISTS:
+            total, lists = total - total // lists, lists - 1
+        after[name] = (total + variance, lists + 1)
+    return after
+
+
+def _tastes_after(
+    held: Mapping[str, tuple[int, int]], counts: Mapping[str, tuple[int, int]]
+) -> dict[str, tuple[int, int]]:
+    after = dict(held)
+    for digest, (taken, expected) in counts.items():
+        before = after.get(digest, (0, 0))
+        after[digest] = total = (before[0] + taken, before[1] + expected)
+        if total[1] > _MOST_EXPECTED:
+            after[digest] = (total[0] // 2, total[1] // 2)
+    if len(after) > MAX_WEIGHED_FACTS:
+        rarest = sorted(after, key=lambda digest: (after[digest][1], digest))
+        for digest in rarest[: len(after) - MAX_WEIGHED_FACTS]:
+            del after[digest]
+    return after
 
 
 def _within_limit(

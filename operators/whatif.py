@@ -15,7 +15,9 @@ from operators.evolve.proposals import ReasonerUnavailable
 from operators.learning.fold import initial_skill, merge
 from operators.rank import ListFeatures, facet_weights, rank
 from operators.steps import EvolveState, EvolveStep, Reason
+from operators.weights import DEFAULT_WEIGHTS
 from schemas import Attribute, BadRecord, Contrast, PolicySkill, SkillCommand, SkillDiff, decode
+from schemas.diffs import NumberSums
 
 # Selects the lines of a skill that rank candidates.
 Lines = Callable[[PolicySkill], Sequence[Attribute]]
@@ -145,7 +147,10 @@ async def _step(
         prepared = None
     if prepared is None or (contrast := prepared.contrast) is None:
         return ReplayMoment(live, other, live_diff=step.diff)
-    places = chosen_rank(contrast, live_lines(before)), chosen_rank(contrast, side.lines(other))
+    places = (
+        chosen_rank(contrast, live_lines(before), before.numbers),
+        chosen_rank(contrast, side.lines(other), other.numbers),
+    )
     if prepared.outcome is not None:
         return ReplayMoment(live, other, contrast, places, step.diff)
     try:
@@ -156,13 +161,13 @@ async def _step(
     return ReplayMoment(live, effects.skill, contrast, places, step.diff, effects.diff)
 
 
-def chosen_rank(contrast: Contrast, lines: Sequence[Attribute]) -> int:
-    """Return the chosen item's rank by these lines; 1 is the top.
+def chosen_rank(contrast: Contrast, lines: Sequence[Attribute], numbers: NumberSums | None = None) -> int:
+    """Return the chosen item's rank by these lines and numbers; 1 is the top.
 
     The ranking's id breaks ties, which favours neither the chosen item nor the order in which the items were shown.
     """
     items = sorted((contrast.chosen, *contrast.unchosen), key=lambda item: item.item_id)
-    features = ListFeatures.of(items, lines, facet_weights(contrast.facets))
+    features = ListFeatures.of(items, lines, facet_weights(contrast.facets), weights=DEFAULT_WEIGHTS, sums=numbers)
     ranked = rank(items, features, contrast.instruction, contrast.ranking_id)
     return 1 + next(n for n, (item, _) in enumerate(ranked) if item.item_id == contrast.chosen.item_id)
 

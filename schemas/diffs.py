@@ -21,7 +21,7 @@ from .base import (
     is_none,
 )
 from .events import MAX_CANDIDATES, Beliefs, SignalName
-from .items import Fact
+from .items import Fact, NumberName
 from .skills import (
     MAX_ATTRIBUTES,
     MAX_RECENT,
@@ -110,6 +110,22 @@ class SkillChange(Model):
 Added = tuple[Annotated[int, Field(ge=0, le=16 * 1_024)], Annotated[int, Field(ge=0, le=16 * 1_024)]]
 
 
+NumberPair = Annotated[str, Field(pattern=r"^[a-z][a-z_]{0,19} [a-z][a-z_]{0,19}$")]
+_Sum = Annotated[int, Field(gt=-(2**53), lt=2**53)]
+MAX_NUMBERS = 24
+
+
+class NumberSums(Model):
+    """A person's evidence on numbers, in 1/1024; `operators.learning.tradeoffs` reads it.
+
+    `pulls` and `proofs` (in nats) have a sum per number, `curves` one per pair of numbers, such as `changes price`.
+    """
+
+    pulls: dict[NumberName, _Sum] = Field(default_factory=dict, max_length=MAX_NUMBERS, exclude_if=is_empty)
+    curves: dict[NumberPair, _Sum] = Field(default_factory=dict, max_length=300, exclude_if=is_empty)
+    proofs: dict[NumberName, _Sum] = Field(default_factory=dict, max_length=MAX_NUMBERS, exclude_if=is_empty)
+
+
 class CountDelta(Model):
     """The effect of an event on the counts of a skill's lines.
 
@@ -133,6 +149,7 @@ class CountDelta(Model):
     )
     habits_forget: int = Field(0, ge=0, le=1_024, exclude_if=is_empty)
     habits: dict[HabitName, HabitAdded] = Field(default_factory=dict, max_length=MAX_HABITS, exclude_if=is_empty)
+    numbers: NumberSums | None = Field(None, exclude_if=is_none, description="The additions to the skill's sums.")
 
 
 class RefusalReason(StrEnum):
@@ -244,6 +261,7 @@ class PolicySkill(UserDomainEvent, topic="skills"):
     contrasts: int = Field(0, ge=0, description="How many contrasts it has learned from.")
     attributes: tuple[Attribute, ...] = Field((), max_length=MAX_ATTRIBUTES)
     habits: dict[HabitName, HabitCounts] = Field(default_factory=dict, max_length=MAX_HABITS, exclude_if=is_empty)
+    numbers: NumberSums | None = Field(None, exclude_if=is_none)
     stated: tuple[Statement, ...] = Field((), max_length=MAX_STATEMENTS, exclude_if=is_empty)
     shifted: int = Field(0, ge=0, exclude_if=is_empty, description="The version of the last change.")
     beliefs: Beliefs | None = Field(None, exclude_if=is_empty)

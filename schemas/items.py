@@ -47,6 +47,8 @@ class Fact(NamedTuple):
     value: Label
 
 
+# The name of a number of an item, such as `price` or `duration_minutes`.
+NumberName = Annotated[str, Field(pattern=r"^[a-z][a-z_]{0,19}$")]
 # A measured number, in the unit of the app's items.
 Amount = Annotated[float, Field(ge=0, le=MAX_MEASURE)]
 
@@ -60,7 +62,5 @@ class ItemFacts(Model):
     item_id: ItemIdField
     title: Title = ""
     facts: tuple[Fact, ...] = Field((), max_length=MAX_FACTS)
-    measures: dict[Annotated[str, Field(pattern=r"^[a-z][a-z_]{0,19}$")], Amount] = Field(
-        default_factory=dict, max_length=2 * len(Measure), exclude_if=is_empty
-    )
+    measures: dict[NumberName, Amount] = Field(default_factory=dict, max_length=2 * len(Measure), exclude_if=is_empty)
     unreadable: bool = Field(False, exclude_if=is_empty)

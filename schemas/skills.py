@@ -131,6 +131,7 @@ class Attribute(Model):
     taken: Count = 0
     expected: Count = 0
     gained: Gained = Field(0, exclude_if=is_empty)
+    proof: int = Field(0, exclude_if=is_empty, description="Nats that a number has won, in 1/1024.")
     support: int = Field(0, ge=0, description="Choices that confirmed it, the prior's included.")
     drift: int = Field(0, ge=0, le=64 * ONE, exclude_if=is_empty, description="Evidence of a changed taste.")
     contradictions: int = Field(0, ge=0, description="Since it was last confirmed or demoted.")

@@ -10,7 +10,8 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from .base import Digest, DomainField, Event, Label, Model, Position
+from .base import Digest, DomainField, Event, Label, Model, Position, is_empty
+from .items import MAX_MEASURE, NumberName
 
 FEATURE_ONE = 1 << 10
 WEIGHT_ONE = 1 << 20
@@ -32,6 +33,7 @@ class Mix(StrEnum):
     COMPANIONS = "companions"
     POPULARITY = "popularity"
     FACETS = "facets"
+    TASTES = "tastes"
 
 
 # Other names of dimensions in item data count as `unknown`.
@@ -47,27 +49,41 @@ Pull = Annotated[int, Field(ge=-_MAX_PULL, le=_MAX_PULL)]
 WeightEvidence = tuple[Pull, Variance]
 Weight = Annotated[int, Field(ge=-_MAX_WEIGHT * WEIGHT_ONE, le=_MAX_WEIGHT * WEIGHT_ONE)]
 Precision = Annotated[int, Field(ge=1, le=1 << 40)]
+MAX_OUTCOME_NUMBERS, MAX_WEIGHED_NUMBERS = 8, 24
+MAX_OUTCOME_FACTS, MAX_WEIGHED_FACTS = 32, 512
+# A fact under the deployment's secret: a rare fact may be one person's.
+FactDigest = Annotated[str, Field(pattern=r"^[0-9a-f]{12}$")]
+# How often a fact was taken, and how often by blind choice, in 1/1024.
+FactCounts = tuple[Annotated[int, Field(ge=0, le=1 << 40)], Annotated[int, Field(ge=0, le=1 << 40)]]
+_Variance = Annotated[int, Field(ge=0, le=1 << 60)]
+# The sum of the variances of a number within lists, in 1/1024, and the number of these lists.
+NumberSpread = tuple[_Variance, Annotated[int, Field(ge=1)]]
+
+
+# The weight of a number in a prediction, in 1/1024, and the unit of its distances from the list's mean.
+NumberPrediction = tuple[
+    Annotated[int, Field(ge=-(1 << 30), le=1 << 30)], Annotated[float, Field(gt=0, le=MAX_MEASURE)]
+]
 
 
 class Features(Model):
-    """The evidence for each candidate before weights, in the ranking's order.
+    """A ranking's evidence and prediction, in its order, with which the choice is compared.
 
-    `dimensions` are sums of the evidence weights of a skill's lines. Rows with equal entries are left out.
+    `mix` has the community's evidence before weights; rows with equal entries are left out. `chances` are predicted by
+    skill and domain, without the community, in 1/1024; `numbers` is how the prediction weighs them.
     """
 
     mix: dict[Mix, Row] = Field(default_factory=dict, max_length=len(Mix))
-    dimensions: dict[DimensionName, Row] = Field(default_factory=dict, max_length=MAX_OUTCOME_DIMENSIONS)
+    chances: tuple[Annotated[int, Field(ge=0, le=FEATURE_ONE)], ...] = Field((), max_length=MAX_WEIGHED)
+    numbers: dict[NumberName, NumberPrediction] = Field(
+        default_factory=dict, max_length=MAX_OUTCOME_NUMBERS, exclude_if=is_empty
+    )
 
     @model_validator(mode="after")
     def _check_row_lengths(self) -> Self:
-        if len({len(row) for row in (*self.mix.values(), *self.dimensions.values())}) > 1:
+        if len({len(self.chances), *map(len, self.mix.values())}) > 1:
             raise PydanticCustomError("uneven_rows", "all rows must have one entry per candidate")
         return self
-
-    @property
-    def candidates(self) -> int:
-        """The number of candidates; 0 where it has no rows."""
-        return next((len(row) for row in (*self.mix.values(), *self.dimensions.values())), 0)
 
 
 class RankingOutcome(Event, topic="outcomes"):
@@ -80,6 +96,9 @@ class RankingOutcome(Event, topic="outcomes"):
     weights_version: int = Field(ge=0, description="The weights behind pull and variance.")
     mix: dict[Mix, WeightEvidence] = Field(default_factory=dict, max_length=len(Mix))
     dimensions: dict[DimensionName, WeightEvidence] = Field(default_factory=dict, max_length=MAX_OUTCOME_DIMENSIONS)
+    numbers: dict[NumberName, WeightEvidence] = Field(default_factory=dict, max_length=MAX_OUTCOME_NUMBERS)
+    variances: dict[NumberName, _Variance] = Field(default_factory=dict, max_length=MAX_OUTCOME_NUMBERS)
+    tastes: dict[FactDigest, FactCounts] = Field(default_factory=dict, max_length=MAX_OUTCOME_FACTS)
 
 
 class WeightAction(StrEnum):
@@ -115,5 +134,8 @@ class Weights(Event, topic="weights"):
     frozen: bool = False
     mix: dict[Mix, LearnedWeight] = Field(default_factory=dict, max_length=len(Mix))
     dimensions: dict[DimensionName, LearnedWeight] = Field(default_factory=dict, max_length=MAX_WEIGHED_DIMENSIONS)
+    numbers: dict[NumberName, LearnedWeight] = Field(default_factory=dict, max_length=MAX_WEIGHED_NUMBERS)
+    spread: dict[NumberName, NumberSpread] = Field(default_factory=dict, max_length=MAX_WEIGHED_NUMBERS)
+    tastes: dict[FactDigest, FactCounts] = Field(default_factory=dict, max_length=MAX_WEIGHED_FACTS)
     applied: tuple[Position, ...] = Field((), max_length=4)
     seal: Digest | None = Field(None, description="The worker's proof, with the deployment's secret.")

@@ -33,7 +33,7 @@ _WHY: Final[Mapping[NotUnderstood, str]] = {
 def known_facts(items: Sequence[ItemFacts], skill: PolicySkill, vocabulary: Sequence[Fact]) -> tuple[Fact, ...]:
     """Return the distinct facts of the items, the skill and the vocabulary."""
     shown = (fact for item in items for fact in item.facts)
-    learned = [(line.dimension, line.value) for line in skill.attributes if not is_habit(line)]
+    learned = [(line.dimension, line.value) for line in skill.attributes if not is_habit(line.attribute_id)]
     stated = [(each.dimension, each.value) for each in skill.stated if each.item_id is None and each.bound is None]
     pairs = [pair for pair in (*learned, *stated) if _DIMENSION.fullmatch(pair[0])]
     named = (Fact(dimension=dimension, value=value) for dimension, value in pairs)

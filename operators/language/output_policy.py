@@ -13,6 +13,7 @@ from functools import cache
 from typing import Final
 
 from operators.attributes import fact_id, normalise
+from operators.habit_directions import BY_PREFIX, NUMBER_ENDING, NUMBER_WORDS
 from operators.habit_directions import VALUES as HABITS
 from operators.language.ports import OutputPolicy
 from operators.prompts import as_data, visible
@@ -43,7 +44,12 @@ def is_built_in(dimension: str, value: str) -> bool:
 
 @cache
 def _labels() -> frozenset[tuple[str, str]]:
-    return HABITS | {(fact.dimension, fact.value) for module in (movietv, books, yelp) for fact in module.VOCABULARY}
+    numbers = {(f"by_{name}", each + NUMBER_ENDING) for name, both in NUMBER_WORDS.items() for each in both}
+    return (
+        HABITS
+        | numbers
+        | {(fact.dimension, fact.value) for module in (movietv, books, yelp) for fact in module.VOCABULARY}
+    )
 
 
 class InvalidAllowList(ValueError):
@@ -104,7 +110,11 @@ class OutputGate:
 
     def rejection(self, dimension: str, value: str, items: int = 0) -> Rejection | None:
         """Return the reason to reject a value with this many items."""
-        if is_built_in(dimension, value) or (why := self.policy.rejection(dimension, value)) is None:
+        if is_built_in(dimension, value):
+            return None
+        if dimension.startswith(BY_PREFIX):  # our own words around the name of a number
+            value = value.removesuffix(NUMBER_ENDING)
+        if (why := self.policy.rejection(dimension, value)) is None:
             return None
         rejection = Rejection(why)
         if items >= MIN_ITEMS and rejection not in _FINAL:

@@ -117,6 +117,22 @@ def strength(line: Attribute) -> float:
     return log_ratio(taken, expected)
 
 
+def signed_strength(line: Attribute) -> float:
+    """Return a line's log-odds weight in a ranking; negative if the person leaves it more often than by chance.
+
+    It needs no tier: a line ranks before it is proven. A skill states only positive ones.
+    """
+    taken, expected = counts_of(line)
+    if line.pinned:
+        taken = max(taken, counts_for_tier(line.tier, expected))
+    return _signed_log_ratio(taken, expected)
+
+
+@lru_cache(maxsize=65_536)
+def _signed_log_ratio(taken: int, expected: int) -> float:
+    return log((taken + ONE) / (expected + ONE))
+
+
 @lru_cache(maxsize=65_536)
 def log_ratio(taken: int, expected: int) -> float:
     """Return the logarithm of taken over expected; never negative (invariant 5)."""

@@ -6,9 +6,11 @@ from operator import itemgetter
 from typing import Any
 
 from operators.admission import is_applied, with_applied, with_recent
-from operators.habit_directions import DIRECTION_OF
+from operators.habit_directions import is_habit
 from operators.learning.evidence import MAX_COUNT
 from operators.learning.habits import habits_after, with_habit_counts
+from operators.learning.number_lines import with_proofs
+from operators.learning.tradeoffs import numbers_after
 from operators.stated import avoided_ids, lasting_statements
 from schemas import MAX_ATTRIBUTES, AttributeKind, Contrast, Event, Position, Statement, StatementChange, Strategy, Tier
 from schemas.diffs import CountDelta, PolicySkill, SkillChange, SkillChangeKind, SkillDiff
@@ -144,6 +146,9 @@ def merge(skill: PolicySkill | None, diff: SkillDiff) -> PolicySkill:
     attributes = apply_changes(lines, diff.changes, diff.evidence, now, diff.count_delta)
     if habits:
         attributes = with_habit_counts(attributes, habits)
+    numbers = numbers_after(skill, diff.count_delta, diff.changes)
+    if numbers is not None:
+        attributes = with_proofs(attributes, numbers)
     stated = _stated_after(skill.stated, diff.stated)
     return skill.model_copy(
         update={
@@ -153,6 +158,7 @@ def merge(skill: PolicySkill | None, diff: SkillDiff) -> PolicySkill:
             "contrasts": now,
             "attributes": attributes,
             "habits": habits,
+            "numbers": numbers,
             "stated": stated,
             "shifted": diff.version if diff.shifted else skill.shifted,
             "beliefs": skill.beliefs if diff.beliefs is None else diff.beliefs,
@@ -238,7 +244,7 @@ def counts_after(lines: Iterable[Attribute], tally: CountDelta) -> dict[str, Cou
     found: dict[str, Counts] = {}
     for line in lines:
         name = line.attribute_id
-        if name in DIRECTION_OF:
+        if is_habit(name):
             continue  # a habit's counts are the skill's own
         taken, expected, gained = line.taken, line.expected, line.gained
         if name in begun:
@@ -276,7 +282,7 @@ def apply_changes(
                 fields[name] = of_line = line.__dict__.copy()
                 of_line["taken"], of_line["expected"], of_line["gained"] = taken, expected, gained
         for name, drift in tally.drift.items():
-            if name in held and name not in DIRECTION_OF:
+            if name in held and not is_habit(name):
                 _fields(held, fields, name)["drift"] = drift
     for change in changes:
         name = change.attribute_id

@@ -22,6 +22,7 @@ from operators.habit_directions import (
 )
 from operators.learning.evidence import format_count, strength
 from operators.learning.questions import Sides, TasteHistory, shown_items, sides_of_items
+from operators.learning.tradeoffs import REMOVALS
 from schemas import Contrast, CountDelta, HabitAdded, HabitCounts, ItemFacts, PolicySkill, SkillChange, SkillChangeKind
 from schemas.skills import ONE, Attribute, AttributeSource, Evidence, Tier
 
@@ -205,13 +206,10 @@ def habits_after(
     if tally is not None and tally.habits:
         habits = fold_habits(habits, tally.habits, tally.habits_forget)
     for change in changes:
-        if change.after is None and change.kind in _REMOVALS and change.attribute_id in DIRECTION_OF:
+        if change.after is None and change.kind in REMOVALS and change.attribute_id in DIRECTION_OF:
             gone = DIRECTION_OF[change.attribute_id].axis
             habits = {axis: counts for axis, counts in habits.items() if axis != gone}
     return habits
-
-
-_REMOVALS = frozenset({SkillChangeKind.REMOVED, SkillChangeKind.REWORDED, SkillChangeKind.FORGOTTEN})
 
 
 def with_habit_counts(lines: Sequence[Attribute], habits: Mapping[str, HabitCounts]) -> tuple[Attribute, ...]:

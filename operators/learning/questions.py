@@ -10,10 +10,10 @@ from operators.habit_directions import (
     BY_PREFIX,
     CLASSES,
     DECIDING,
-    DIRECTION_OF,
     KNOWN_PREFIX,
     POSITION,
     REQUEST,
+    is_habit,
 )
 from operators.language.words import keywords
 from operators.learning.evidence import log_ratio
@@ -26,7 +26,6 @@ FAVOURITES: Final = 3
 Side = bool | None
 # By axis, one side for each item of the list, in its order; only axes on which items differ.
 Sides = Mapping[str, Sequence[Side]]
-_MEASURES: Final = tuple(measure.value for measure in Measure)
 _POPULARITY: Final = Measure.POPULARITY.value
 _DECIDING: Final = frozenset(DECIDING)
 
@@ -48,7 +47,7 @@ class TasteHistory:
     @classmethod
     def of(cls, lines: Iterable[Attribute]) -> "TasteHistory":
         """Read the lines of a skill."""
-        tastes_only = [line for line in lines if line.attribute_id not in DIRECTION_OF]
+        tastes_only = [line for line in lines if not is_habit(line.attribute_id)]
         items = {one.item_id for line in tastes_only for one in line.evidence}
         creators: dict[str, set[str]] = {}
         mains: dict[str, list[Attribute]] = {}
@@ -91,11 +90,10 @@ def sides_of_items(
         return {}
     found: dict[str, Sequence[Side]] = {}
     measures = [item.measures for item in items]
-    for name in _MEASURES:
-        values = [measured.get(name) for measured in measures]
-        if len(items) - values.count(None) >= MIN_ITEMS:
-            _add(found, name, _split(values))
-    if _POPULARITY not in found and popularity:
+    votes = [measured.get(_POPULARITY) for measured in measures]
+    if len(items) - votes.count(None) >= MIN_ITEMS:
+        _add(found, _POPULARITY, _split(votes))
+    elif popularity:
         _add(found, _POPULARITY, _split([float(popularity.get(item.item_id, 0)) for item in items]))
     if before.items:
         _add(found, AGAIN, [item.item_id in before.items for item in items])

@@ -4,14 +4,16 @@ Facts of taken items raise `taken`, facts of shown items raise `expected`; both 
 verdicts add to the counts.
 """
 
+import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from operators.attributes import fact_ids, from_fact
+from operators.attributes import fact_id, fact_ids, from_fact
 from operators.evolve.proposals import COUNTS, ValidatedProposal, refused_change
 from operators.fit import update_beliefs
-from operators.habit_directions import DIRECTION_OF
+from operators.habit_directions import is_habit
+from operators.learning.choice_model import ListFeatures
 from operators.learning.evidence import (
     DECAY,
     DRIFT_ROUNDS,
@@ -25,23 +27,37 @@ from operators.learning.evidence import (
     inactivity_decay,
     initial_expected,
     page_hinkley,
+    signed_strength,
 )
 from operators.learning.fold import Counts, counts_after, fits_document, next_diff
 from operators.learning.habits import HABIT_DECAY as HABITS_FORGET
 from operators.learning.habits import habit_changes, habit_evidence, habits_after
 from operators.learning.limits import DEFAULT_LIMITS, NEVER_CONFIRMED, MergeLimits, eviction_order, is_unconfirmed
+from operators.learning.number_lines import number_changes
+from operators.learning.questions import shown_items
 from operators.learning.statements import expired_statements, updated_session
 from operators.learning.tiers import tier_of
+from operators.learning.tradeoffs import NumberEvidence, number_evidence, numbers_after
 from operators.stated import live_statements
-from operators.weights import DIMENSIONS, UNKNOWN_DIMENSION
-from schemas import Contrast, CountDelta, Event, Fact, HabitAdded, Interaction, ItemFacts, Position
-from schemas.diffs import PolicySkill, RefusalReason, RefusedProposal, SkillChange, SkillChangeKind, SkillDiff
-from schemas.skills import ONE, Attribute, AttributeSource, Evidence, Tier
+from operators.weights import DEFAULT_WEIGHTS, DIMENSIONS, UNKNOWN_DIMENSION
+from schemas import Contrast, CountDelta, Event, Fact, Features, HabitAdded, Interaction, ItemFacts, Position
+from schemas.diffs import (
+    NumberSums,
+    PolicySkill,
+    RefusalReason,
+    RefusedProposal,
+    SkillChange,
+    SkillChangeKind,
+    SkillDiff,
+)
+from schemas.skills import ONE, Attribute, AttributeKind, AttributeSource, Evidence, Tier
 
 Verdicts = Mapping[str, tuple[int, int]]
 Habits = Mapping[str, HabitAdded] | None
 Drift = Mapping[str, int]
 Names = Collection[str]
+# A value of at least one item in so many gets a line though it was left.
+COMMON_SHARE = 4
 _HIGH, _STATED = Tier.HIGH, AttributeSource.STATED
 
 
@@ -54,7 +70,10 @@ def resolve_choice(
     limits: MergeLimits = DEFAULT_LIMITS,
     popularity: Mapping[str, int] | None = None,
 ) -> SkillDiff:
-    """Return the diff of a choice; `usual`: shares in 1/1024."""
+    """Return the diff of a choice; `usual`: shares in 1/1024.
+
+    A choice of one item is compared with its prediction, one of several with blind choice.
+    """
     proposal = validated.proposal
     verdicts: dict[str, tuple[int, int]] = {}
     if proposal.reasoned_by.model is not None:
@@ -63,16 +82,23 @@ def resolve_choice(
     taken = (contrast.chosen, *contrast.also)
     in_list = ListEvidence.of(taken, contrast.unchosen, contrast.in_order)
     shown = in_list if contrast.unchosen else visit_evidence(contrast.chosen, usual)
+    numbers = None
+    if contrast.unchosen and not contrast.also:
+        items, chosen = shown_items(contrast)
+        predicted = prediction_of(skill, contrast)
+        shown = _expected(skill, items, shown, predicted)
+        numbers = number_evidence(items, chosen, predicted)
     evidence = Evidence(event_id=contrast.event_id, item_id=contrast.chosen.item_id)
     found = EvidenceUpdate(skill, evidence, limits, usual or {}, refused=list(validated.refused))
     found.count(
-        [fact for item in taken for fact in item.facts],
+        [fact for item in taken for fact in item.facts] + _common_left(contrast.unchosen, in_list),
         shown,
         skill.contrasts + 1,
         verdicts,
         habit_evidence(skill, contrast, popularity),
         aged=inactivity_decay(skill, contrast.occurred_at),
         tests_change=True,
+        numbers=numbers,
     )
     # These guards keep most choices out of modules that have nothing to do (files_of_a_selection).
     beliefs = None
@@ -105,6 +131,42 @@ def resolve_visit(
         item.facts, visit_evidence(item, usual), skill.contrasts, aged=inactivity_decay(skill, visit.occurred_at)
     )
     return found.diff(visit, stated=expired_statements(skill, visit, source), reasoned_by=COUNTS, source=source)
+
+
+def prediction_of(skill: PolicySkill, contrast: Contrast) -> Features:
+    """Return the prediction that a choice is compared with: our ranking's, or else one by the skill alone.
+
+    It never uses the domain's weights of now: they depend on time, and the diff must follow from the log.
+    """
+    items, _ = shown_items(contrast)
+    if contrast.features is not None and len(contrast.features.chances) == len(items):
+        return contrast.features
+    features = ListFeatures.of(items, skill.attributes, weights=DEFAULT_WEIGHTS, sums=skill.numbers)
+    return features.to_event(range(len(items)), DEFAULT_WEIGHTS)
+
+
+def _expected(skill: PolicySkill, items: Sequence[ItemFacts], shown: ListEvidence, predicted: Features) -> ListEvidence:
+    """Return the evidence with the shares that the model without each line expects.
+
+    A line that explains the choice must not be expected by itself: its own part is taken out of the chance of its value
+    (leave one out).
+    """
+    chances: dict[str, int] = {}
+    for item, chance in zip(items, predicted.chances, strict=True):
+        for name in set(fact_ids(item.facts)):
+            chances[name] = chances.get(name, 0) + chance
+    shares = {name: min(ONE, chances.get(name, 0)) for name in shown.shares}
+    for line in skill.attributes:
+        name = line.attribute_id
+        if name in shares and line.kind is not AttributeKind.PATTERN and (own := signed_strength(line)):
+            without = shares[name] * math.exp(-own * DEFAULT_WEIGHTS.of(line.dimension))
+            shares[name] = round(ONE * without / (without + ONE - shares[name])) if without else 0
+    return replace(shown, shares=shares)
+
+
+def _common_left(left: Sequence[ItemFacts], shown: ListEvidence) -> list[Fact]:
+    # A value that a quarter of the list has is worth a line even if it is left: it may count against an item.
+    return [fact for item in left for fact in item.facts if COMMON_SHARE * shown.shares[fact_id(fact)] >= ONE]
 
 
 def visit_evidence(item: ItemFacts, usual: Mapping[str, int] | None) -> ListEvidence:
@@ -146,6 +208,7 @@ class EvidenceUpdate:
         weight: int = ONE,
         aged: int = 0,
         tests_change: bool = False,
+        numbers: NumberEvidence | None = None,
     ) -> None:
         """Count an event: tally, moves of tiers, discoveries and evictions.
 
@@ -160,7 +223,7 @@ class EvidenceUpdate:
         over = {line.attribute_id for line in before if drift and drift_detected(line, drift.get(line.attribute_id, 0))}
         if (over and sum(at >= DRIFT_WARNING for at in drift.values()) > len(over)) or len(over) > 1:
             self.has_shifted, aged = True, aged + DRIFT_ROUNDS
-        self.tally = _tally(before, shown, verdicts, habits, weight, aged, drift)
+        self.tally = _tally(before, shown, verdicts, habits, weight, aged, drift, numbers and numbers.sums)
         by_age = SkillChangeKind.WEAKENED
         if aged:  # only age can move a line that the list does not offer
             by_age = SkillChangeKind.OVERTAKEN if self.has_shifted else SkillChangeKind.FADED
@@ -179,7 +242,23 @@ class EvidenceUpdate:
             over = {change.attribute_id for change in moved if change.after is None}
             before = [line for line in before if line.attribute_id not in over]
             new = [*come, *new]
+        if numbers is not None:
+            before, new = self._count_numbers(before, new, numbers, now)
         self._make_room(before, new)
+
+    def _count_numbers(
+        self, before: Sequence[Attribute], new: list[Attribute], numbers: NumberEvidence, now: int
+    ) -> tuple[Sequence[Attribute], list[Attribute]]:
+        sums = numbers_after(self.skill, self.tally) or numbers.sums
+        gone = set()
+        for change in number_changes(before, sums, numbers.weights, self.evidence, now):
+            if change.discovered is not None:
+                new = [change.discovered, *new]
+                continue
+            self.changes.append(change)
+            if change.after is None:
+                gone.add(change.attribute_id)
+        return [line for line in before if line.attribute_id not in gone], new
 
     def _evict_unconfirmed(self, lines: Sequence[Attribute], taken: Names, now: int) -> Sequence[Attribute]:
         # Evict global lines once enough choices have not confirmed them (paper 2.3).
@@ -235,7 +314,7 @@ class EvidenceUpdate:
             self.confirmed.add(name)
 
     def _discovered(self, name: str, fact: Fact, shown: ListEvidence, met: int, now: int, weight: int) -> Attribute:
-        taken = shown.part(name) * weight // ONE
+        taken = shown.part(name) * weight // ONE if name in shown.taken else 0
         expected = initial_expected(self.usual.get(name, 0), shown.shares.get(name, 0) * weight // ONE, met)
         tier = tier_of(taken, expected, AttributeSource.DISCOVERED, 1)
         return from_fact(
@@ -276,13 +355,14 @@ def _tally(
     weight: int,
     aged: int,
     drift: Drift,
+    numbers: NumberSums | None,
 ) -> CountDelta:
     begun: dict[str, tuple[int, int]] = {}
     added: dict[str, tuple[int, int]] = {}
     taken, shares = frozenset(shown.taken), shown.shares
     for line in lines:
         name = line.attribute_id
-        if name in DIRECTION_OF:
+        if is_habit(name):
             continue
         if line.tier and not (line.taken or line.expected):
             begun[name] = counts_of(line)
@@ -302,6 +382,7 @@ def _tally(
         lines=added,
         places=attribution(lines, shown, DIMENSIONS, UNKNOWN_DIMENSION),
         drift=drift,
+        numbers=numbers,
         **fading,
     )
 
@@ -312,7 +393,7 @@ def _drift(lines: Sequence[Attribute], shown: ListEvidence) -> Drift:
     for line in lines:
         name = line.attribute_id
         is_tested = (line.tier is _HIGH or line.drift) and name in shares
-        if not is_tested or name in DIRECTION_OF or line.pinned:
+        if not is_tested or is_habit(name) or line.pinned:
             continue
         drift = page_hinkley(line, shares[name], name in taken)
         if drift != line.drift:

@@ -6,7 +6,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
-from operators.habit_directions import DIRECTION_ORDER
+from operators.habit_directions import DIRECTION_ORDER, is_habit
 from operators.language.output_policy import OutputGate
 from operators.learning.evidence import strength
 from operators.slim.statements import phrase, stated_avoidances, stated_likes, temporary_words, typed_line
@@ -128,14 +128,15 @@ def phrases(
     criteria: dict[str, Attribute] = {}
     habits: list[Attribute] = []
     for line in sorted(gate.allowed_lines(_eligible_lines(skill)), key=order):
-        if line.attribute_id in DIRECTION_ORDER:
+        if is_habit(line.attribute_id):
             habits.append(line)
         elif safe := phrase(line.dimension, line.value):
             if line.kind is AttributeKind.CRITERION:
                 criteria.setdefault(f"prefers {safe}", line)
             else:
                 (patterns if line.kind is AttributeKind.PATTERN else likes).setdefault(safe, line)
-    habits.sort(key=lambda line: (-line.tier, DIRECTION_ORDER[line.attribute_id]))
+    # Numbers first: they decide more often than any habit.
+    habits.sort(key=lambda line: (-line.tier, DIRECTION_ORDER.get(line.attribute_id, -1)))
     # Habits describe a style better than criteria do: a bare "2000s" is no instruction for a model.
     styles = {**{line.value: line for line in habits}, **patterns, **criteria}
     held_first = sorted(styles.items(), key=lambda style: selected_at(style[1]))
@@ -195,7 +196,7 @@ def build_slim(
 def _joint_styles(styles: Mapping[str, Attribute]) -> tuple[str, ...]:
     # Two habits may stand together; any other style stands alone.
     best = tuple(islice(styles, MAX_STYLES))
-    return best if all(styles[style].attribute_id in DIRECTION_ORDER for style in best) else best[:1]
+    return best if all(is_habit(styles[style].attribute_id) for style in best) else best[:1]
 
 
 class _SlimText(NamedTuple):
@@ -252,8 +253,8 @@ _tokens = lru_cache(maxsize=8_192)(count_tokens)
 def compose(likes: Sequence[str], style: str, avoids: Sequence[str] = (), now: Sequence[str] = ()) -> str:
     """Write the slim skill's one line.
 
-    >>> compose(["mystery", "romance"], "picks cheaper than average, explores many genres")
-    'likes: mystery, romance | style: picks cheaper than average, explores many genres'
+    >>> compose(["mystery", "romance"], "cheaper first, explores many genres")
+    'likes: mystery, romance | style: cheaper first, explores many genres'
     >>> compose(["mystery"], "", avoids=["horror"], now=["short stories"])
     'likes: mystery | avoids: horror | now: short stories'
     """

@@ -3,8 +3,8 @@
 | metadata value | facts |
 |---|---|
 | short string (60 characters, 8 words) | one; a list literal or `a|b` one each; a known list key splits at commas |
-| list, tuple | one for each entry that is a short string or small integer |
-| integer of at most four digits | one |
+| list, tuple | one for each entry that is a short string or an integer of at most four digits |
+| integer from 0 to 5 | one; larger ones are numbers (`measures`) |
 | `true` | `feature = <key>`; `false` gives none |
 | dict | its `name`, or its keys that are true or counted |
 | float, long text, null | none |
@@ -24,6 +24,7 @@ from schemas import MAX_FACTS, Candidate, Fact
 
 FEATURE: Final = "feature"
 MAX_WORDS: Final = 8
+MAX_COUNT: Final = 5
 # Values kept per key: the first that lets all keys in.
 LIMITS: Final = (6, 4, 2, 1)
 DIMENSION_OF: Final[Mapping[str, str]] = {key: concept for concept, keys in text.KEYS.items() for key in keys}
@@ -72,7 +73,8 @@ def dimension_of(key: str) -> str:
 
 
 def _labels(dimension: str, value: Any) -> list[str]:
-    if isinstance(value, bool | float) or value is None:
+    # Larger integers are numbers only; a small one may be a count, a grade or a code as well.
+    if isinstance(value, bool | float) or value is None or (isinstance(value, int) and not 0 <= value <= MAX_COUNT):
         return []
     if isinstance(value, str) and "|" not in value and dimension not in LISTS and text.literal(value) is None:
         raw = [value] if len(value) <= text.MAX_LABEL else []

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from operators.statinit import text
+from operators.statinit import generic, text
 from schemas import MAX_MEASURE, Candidate, Measure
 
 # The metadata keys of each measure, best first; `text.year` reads years.
@@ -23,10 +23,13 @@ _KEYS: Final[Mapping[Measure, tuple[str, ...]]] = {
     ),
     Measure.DISTANCE: ("distance", "distance_km", "distance_m", "distance_miles"),
     Measure.LENGTH: (
-        *("duration", "runtime", "running_time", "length", "minutes", "cook_time", "total_time"),
+        *("duration", "duration_minutes", "runtime", "running_time", "length", "minutes", "cook_time", "total_time"),
         *("pages", "num_pages", "number_of_pages", "page_count"),
     ),
 }
+_ALL_KEYS: Final = frozenset(key for keys in _KEYS.values() for key in keys)
+_NAME: Final = re.compile(r"[a-z][a-z_]{0,19}")
+MAX_NUMBERS: Final = 2 * len(Measure)
 _MAX_CHARS: Final = 24
 _TIER: Final = re.compile(r"[$\u20ac\u00a3]{1,5}")
 _NUMBER: Final = re.compile(r"(?<![\d.])\d{1,9}(?:[.,]\d{1,6})?(?![\d])")
@@ -54,6 +57,12 @@ def measures_of(candidate: Candidate) -> dict[str, float]:
             found[measure.value] = amount
         elif measure is Measure.YEAR and (year := text.year(folded, candidate.title)):
             found[measure.value] = float(year)
+    for key, value in candidate.metadata.items():
+        name = generic.dimension_of(key)
+        if len(found) < MAX_NUMBERS and name not in found and _NAME.fullmatch(name) and key.lower() not in _ALL_KEYS:
+            number = None if isinstance(value, str) else _amount(Measure.PRICE, key, value)
+            if number is not None:
+                found[name] = number
     return found
 
 

@@ -10,14 +10,16 @@ from operators.graph.neighbours import Neighbourhood
 from operators.language.output_policy import OutputGate
 from operators.language.privacy import Privacy
 from operators.language.words import keywords
+from operators.learning.choice_model import ListFeatures
 from operators.rank import facet_weights
-from operators.rank.deterministic import NO_CONSTRAINTS, Constraints, ListFeatures, instruction_match, rank
+from operators.rank.deterministic import NO_CONSTRAINTS, Constraints, instruction_match, rank
 from operators.slim import relevant_to, slim
 from operators.slim.rules import Shares
 from operators.slim.statements import with_session
 from operators.stated import is_doubtful, lasting_statements, live_session, live_statements, without_avoided
 from operators.weights import DEFAULT_WEIGHTS, RankWeights
 from schemas import Attribute, Candidate, Facet, Features, Fit, ItemFacts, Memory, PolicySkill, SlimSkill, derived_id
+from schemas.diffs import NumberSums
 from schemas.events import Injected, RankedBy, Ranking, RankRequest
 
 
@@ -131,10 +133,14 @@ class RankStep:
         lines: Sequence[Attribute],
         retrieved: Retrieved,
         popularity: Mapping[str, int] | None = None,
+        weights: RankWeights = DEFAULT_WEIGHTS,
+        numbers: NumberSums | None = None,
     ) -> ListFeatures:
-        """Return the features of each candidate."""
+        """Return the features of each candidate; `numbers` is the skill's evidence on numbers."""
         many = popularity if self.retrieves else None
-        return ListFeatures.of(items, lines, facet_weights(retrieved.facets), retrieved.companions, many)
+        facets = facet_weights(retrieved.facets)
+        sums = numbers if self.uses_skill else None
+        return ListFeatures.of(items, lines, facets, retrieved.companions, many, weights=weights, sums=sums)
 
     @staticmethod
     def order(
@@ -151,7 +157,7 @@ class RankStep:
         if heard.said.decides or len({score.instruction for _, score in ranked}) > 1:
             return WeighedOrder(order)
         place = {item.item_id: number for number, item in enumerate(items)}
-        return WeighedOrder(order, spoken.to_event([place[name] for name in order]))
+        return WeighedOrder(order, spoken.to_event([place[name] for name in order], weights))
 
 
 def answer(request: RankRequest, order: Sequence[str], injected: Injected) -> Ranking:

@@ -14,8 +14,8 @@ from typing import Any
 
 from operators.graph.items import MemoryUpdate
 from operators.language.ports import Interpretation
+from operators.learning.outcomes import outcome_of
 from operators.steps.evolve import EvolveOutcome, EvolveState
-from operators.weights import outcome_of
 from schemas import RankingOutcome as ChoiceOutcome
 from schemas.base import Event, Position
 from schemas.codec import encode
@@ -107,7 +107,9 @@ class EvolveAgent:
             async with self._tables.user_lock(contrast.user_id):
                 await skills.complete(event, skills.read(contrast))
             if prepared.outcome is EvolveOutcome.REPEATED:
-                await self._report(event, prepared.contrast, position, state.skill.contrasts, is_repeat=True)
+                await self._report(
+                    event, prepared.contrast, position, state.skill, state.skill.contrasts, is_repeat=True
+                )
             return str(prepared.outcome or await self._learn(event, prepared.contrast, state.skill, position))
         finally:
             await remembering
@@ -123,20 +125,26 @@ class EvolveAgent:
             await self.records.dead_letter(event, position, "reasoner-unavailable", str(error))
             return "given-up"
         async with self._tables.user_lock(contrast.user_id):
-            effects = self._step.finish(self._skills.read(contrast), contrast, answer, position)
+            state = self._skills.read(contrast)
+            effects = self._step.finish(state, contrast, answer, position)
             await self._skills.apply(event, effects.version)
         metrics.END_TO_END_SECONDS.observe(max(0.0, time.time() - contrast.occurred_at.timestamp()))
-        await self._report(event, contrast, position, effects.skill.contrasts)
+        await self._report(event, contrast, position, state.skill, effects.skill.contrasts)
         return effects.outcome.value
 
     async def _report(
-        self, event: Any, contrast: Contrast, position: Position, nth: int, *, is_repeat: bool = False
+        self,
+        event: Any,
+        contrast: Contrast,
+        position: Position,
+        skill: PolicySkill,
+        nth: int,
+        *,
+        is_repeat: bool = False,
     ) -> None:
-        """Send the anonymous outcome of the user's `nth` choice, once."""
-        if contrast.features is None:  # the app ranked by its own weights
-            return
+        """Send the anonymous outcome of the user's `nth` choice, once; `skill` is that before the choice."""
         used = self._deps.learned_weights.get(contrast.domain)
-        outcome = outcome_of(contrast, used.weights, nth, self._deps.graph_limits.secret, used.version)
+        outcome = outcome_of(contrast, skill, used.weights, nth, used.version)
         if outcome is None:
             return
         # The same choice may be on its topic twice. Its outcome was sent after the first of them.

@@ -183,7 +183,8 @@ class RankingPipeline:
                 return replace(ranking, order=statements.constrain(task.items, ranking.order, task.instruction)), None
         lines = self._step.session_lines(state.skill, self._step.lines(state.skill), *session)
         retrieved = Retrieved(tuple(task.facets), task.companions)
-        features = self._step.features_of(task.items, lines, retrieved, state.popularity)
+        numbers = state.skill.numbers
+        features = self._step.features_of(task.items, lines, retrieved, state.popularity, weights, numbers)
         weighed = self._step.order(task.items, features, task.instruction, task.seed, weights, statements)
         by = Provenance(reasoner=DETERMINISTIC, fallback=fallback)
         return LlmRanking(weighed.order, by), weighed.features

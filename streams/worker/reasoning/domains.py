@@ -6,7 +6,7 @@ a GlobalTable is recovered at every rebalance.
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Generic, NamedTuple, TypeVar, cast
 
 from operators.attributes import facts_of_ids
@@ -15,6 +15,7 @@ from operators.seals import SealState, check_seal
 from operators.weights import DEFAULT_WEIGHTS, RankWeights, rank_weights
 from schemas import Attribute, AttributeSource, BadRecord, Fact, GlobalSkill, Tier, Weights, decode
 from streams.kafka.follower import Follower
+from streams.pseudonyms import secret_of
 from streams.settings import Settings
 
 logger = logging.getLogger("sager.worker")
@@ -77,14 +78,15 @@ def global_skills(settings: Settings) -> DomainFollower[KnownPopulation]:
 
 def learned_weights(settings: Settings) -> DomainFollower[DomainWeights]:
     """Return the follower of the domains' sealed weights."""
+    secret = secret_of(settings)
 
     def read(value: bytes) -> tuple[str, DomainWeights] | None:
         weights = verified_weights(value, settings.chain_key_bytes)
         if weights is None:
             return None
-        return weights.domain, DomainWeights(rank_weights(weights), weights.version)
+        return weights.domain, DomainWeights(rank_weights(weights, secret), weights.version)
 
-    return DomainFollower(settings, Weights.TOPIC, read, DomainWeights(DEFAULT_WEIGHTS, 0))
+    return DomainFollower(settings, Weights.TOPIC, read, DomainWeights(replace(DEFAULT_WEIGHTS, secret=secret), 0))
 
 
 def _population(value: bytes) -> tuple[str, KnownPopulation] | None:

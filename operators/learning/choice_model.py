@@ -1,0 +1,156 @@
+"""How a list is scored: the person's tastes and trade-offs, the domain's, and the community's.
+
+The score of an item is a sum. Its weights, and what a choice was expected to be, follow from the same sum, so ranking
+and learning cannot differ.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from operators.attributes import fact_id
+from operators.learning.evidence import signed_strength
+from operators.learning.habits import habit_scores
+from operators.learning.tradeoffs import distances, personal_weights, scales
+from operators.weights import DEFAULT_WEIGHTS, RankWeights, number_dimension, softmax
+from schemas import Attribute, AttributeKind, Features, ItemFacts, Mix
+from schemas.diffs import NumberSums
+from schemas.weights import FEATURE_ONE, MAX_FEATURE
+
+_TINY = 1e-9
+_MOST = MAX_FEATURE * FEATURE_ONE
+
+
+@dataclass(frozen=True)
+class ListFeatures:
+    """The features of one list, each row in the items' order.
+
+    `dimensions` are log-odds by the skill's lines, and the distances of numbers by how the person differs from the
+    domain. `numbers` are the distances alone, in `units`; `tastes` is what the domain takes more often than it is
+    shown. Community rows are in standard deviations.
+    """
+
+    size: int
+    dimensions: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    numbers: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    units: Mapping[str, float] = field(default_factory=dict)
+    personal: Mapping[str, float] = field(default_factory=dict)
+    tastes: Sequence[float] = ()
+    companions: Sequence[float] = ()
+    popularity: Sequence[float] = ()
+    facets: Sequence[float] = ()
+
+    @classmethod
+    def of(
+        cls,
+        items: Sequence[ItemFacts],
+        attributes: Sequence[Attribute] = (),
+        facets: Mapping[str, float] | None = None,
+        companions: Mapping[str, float] | None = None,
+        popularity: Mapping[str, int] | None = None,
+        *,
+        weights: RankWeights = DEFAULT_WEIGHTS,
+        sums: NumberSums | None = None,
+    ) -> "ListFeatures":
+        """Compute the features of these items.
+
+        `facets` are weights by attribute id. By item id, `companions` score how often others took it with the user's
+        items, and `popularity` counts recent takers. `sums` are the person's evidence on numbers.
+        """
+        facets, companions, popularity = facets or {}, companions or {}, popularity or {}
+        ids = [{fact_id(fact) for fact in item.facts} for item in items]
+        units = scales(items, weights.spread)
+        numbers = distances(items, units)
+        personal = personal_weights(list(numbers), weights.numbers, sums)
+        return cls(
+            len(items),
+            _liked(ids, attributes)
+            | habit_scores(items, attributes, popularity)
+            | {
+                number_dimension(name): [(personal[name] - weights.numbers.get(name, 0.0)) * value for value in row]
+                for name, row in numbers.items()
+                if sums is not None
+            },
+            numbers,
+            units,
+            personal,
+            [math.fsum(map(weights.taste_of, each)) for each in ids] if weights.fact_counts else (),
+            _standard([companions.get(item.item_id, 0.0) for item in items]),
+            _standard([math.log1p(popularity.get(item.item_id, 0)) for item in items]),
+            _standard([math.fsum(facets.get(name, 0.0) for name in each) for each in ids]) if facets else (),
+        )
+
+    def community(self, weights: RankWeights) -> list[float]:
+        """Return the community's score of each item."""
+        rows = (self.companions, self.popularity, self.facets)
+        parts = zip((weights.companions, weights.popularity, weights.facets), rows, strict=True)
+        return self._added([(weight, row) for weight, row in parts if row])
+
+    def skill(self, weights: RankWeights) -> list[float]:
+        """Return the score of each item by the person's skill."""
+        return [weights.skill * value for value in self.evidence(weights)]
+
+    def evidence(self, weights: RankWeights) -> list[float]:
+        """Return the score of each item by the person's skill, before the skill's own weight."""
+        return self._added([(weights.of(name), row) for name, row in self.dimensions.items()])
+
+    def domain(self, weights: RankWeights) -> list[float]:
+        """Return the score of each item by the domain's numbers and tastes."""
+        rows = [(weights.numbers.get(name, 0.0), row) for name, row in self.numbers.items()]
+        return self._added([*rows, (weights.tastes, self.tastes)] if self.tastes else rows)
+
+    def chances(self, weights: RankWeights) -> list[float]:
+        """Return the chance of each item by skill and domain, without the community."""
+        return softmax([own + shared for own, shared in zip(self.skill(weights), self.domain(weights), strict=True)])
+
+    def number_weights(self, weights: RankWeights) -> dict[str, float]:
+        """Return the weight of each number in the score."""
+        domain = {name: weights.numbers.get(name, 0.0) for name in self.numbers}
+        return {
+            name: shared + weights.skill * weights.of(number_dimension(name)) * (self.personal[name] - shared)
+            for name, shared in domain.items()
+        }
+
+    def to_event(self, order: Sequence[int], weights: RankWeights) -> Features:
+        """Return the prediction and the community's features in fixed point."""
+        rows = {Mix.COMPANIONS: self.companions, Mix.POPULARITY: self.popularity, Mix.FACETS: self.facets}
+        chances = self.chances(weights)
+        return Features.trusted(
+            mix={part: _fixed(row, order) for part, row in rows.items() if len(set(row)) > 1},
+            chances=tuple([round(FEATURE_ONE * chances[place]) for place in order]),
+            numbers={
+                name: (round(FEATURE_ONE * weight), self.units[name])
+                for name, weight in self.number_weights(weights).items()
+            },
+        )
+
+    def _added(self, weighed: Sequence[tuple[float, Sequence[float]]]) -> list[float]:
+        parts = [[weight * value for value in row] for weight, row in weighed]
+        return [math.fsum(values) for values in zip(*parts, strict=True)] if parts else [0.0] * self.size
+
+
+def _fixed(row: Sequence[float], order: Sequence[int]) -> tuple[int, ...]:
+    return tuple(max(-_MOST, min(_MOST, round(row[place] * FEATURE_ONE))) for place in order)
+
+
+def _standard(values: Sequence[float]) -> list[float]:
+    if not values:
+        return []
+    # fsum: with plain sums, the order of the candidates would break ties.
+    mean = math.fsum(values) / len(values)
+    spread = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values))
+    if spread <= _TINY * max(map(abs, values)):
+        return [0.0] * len(values)
+    return [(value - mean) / spread for value in values]
+
+
+def _liked(candidates: Sequence[set[str]], attributes: Sequence[Attribute]) -> dict[str, list[float]]:
+    lines_by_dimension: dict[str, dict[str, float]] = {}
+    for line in attributes:
+        if line.kind is not AttributeKind.PATTERN and (value := signed_strength(line)):
+            lines_by_dimension.setdefault(line.dimension, {})[line.attribute_id] = value
+    rows = {
+        dimension: [math.fsum(lines[name] for name in ids & lines.keys()) for ids in candidates]
+        for dimension, lines in lines_by_dimension.items()
+    }
+    return {dimension: row for dimension, row in rows.items() if any(row)}

@@ -1,0 +1,114 @@
+"""The lesson of a choice for its domain's weights, without the person, the items and words (decision 0021)."""
+
+import hmac
+import math
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+from operators.attributes import fact_ids
+from operators.learning.choice_model import ListFeatures
+from operators.learning.questions import shown_items
+from operators.learning.tradeoffs import variances
+from operators.seals import derived_key
+from operators.weights import RankWeights, fact_digest, softmax, weighed_as
+from schemas import FEATURE_ONE, MAX_FEATURE, Contrast, ItemFacts, PolicySkill
+from schemas.weights import MAX_OUTCOME_DIMENSIONS, MAX_OUTCOME_FACTS, Mix, RankingOutcome, WeightEvidence
+
+_NameT = TypeVar("_NameT", bound=str)
+# So many choices of a person count fully, and the k-th one after them `FULL_CHOICES / k`.
+FULL_CHOICES = 32
+_MAX_FIXED_SLOPE, _MAX_FIXED_VARIANCE = 2 * MAX_FEATURE * FEATURE_ONE, MAX_FEATURE * MAX_FEATURE * FEATURE_ONE
+
+
+def outcome_of(
+    contrast: Contrast, skill: PolicySkill, weights: RankWeights, nth: int, weights_version: int
+) -> RankingOutcome | None:
+    """Compute the outcome of the person's `nth` choice by the skill before it; None if it teaches no weights.
+
+    Every list teaches the weights of numbers and the domain's tastes. Those of skill and community learn from our own
+    rankings only: an app could name any order.
+    """
+    ours = contrast.features
+    if not contrast.unchosen or contrast.also or (ours is None and contrast.instruction):
+        return None
+    items, chosen = shown_items(contrast)
+    features = ListFeatures.of(items, skill.attributes, weights=weights, sums=skill.numbers)
+    mix: dict[Mix, Sequence[float]] = {Mix.TASTES: features.tastes} if len(set(features.tastes)) > 1 else {}
+    scores = [features.skill(weights), features.domain(weights)]
+    dimensions: dict[str, list[float]] = {}
+    if ours is not None:
+        community = {part: [value / FEATURE_ONE for value in row] for part, row in ours.mix.items()}
+        mix |= {part: row for part, row in community.items() if len(row) == len(items)}
+        scores += [[getattr(weights, part) * value for value in row] for part, row in community.items()]
+        if features.dimensions:
+            mix[Mix.SKILL] = features.evidence(weights)
+        dimensions = _dimensions(features, weights)
+    shares = softmax([math.fsum(values) for values in zip(*scores, strict=True)])
+    share = min(1.0, FULL_CHOICES / max(1, nth))
+    # A repeat gets the same id, which only the secret computes.
+    digest = hmac.digest(derived_key(weights.secret, RankingOutcome.TOPIC), contrast.event_id.encode(), "sha256")
+    return RankingOutcome(
+        event_id=digest.hex()[:32],
+        occurred_at=contrast.occurred_at.replace(minute=0, second=0, microsecond=0),
+        domain=contrast.domain,
+        weights_version=weights_version,
+        mix=_gradients(mix, {part: getattr(weights, part) for part in mix}, chosen, shares, share),
+        dimensions=_gradients(dimensions, {name: weights.of(name) for name in dimensions}, chosen, shares, share),
+        numbers=_gradients(features.numbers, weights.numbers, chosen, shares, share),
+        variances=variances(items, list(features.numbers)),
+        tastes=_fact_counts(items, chosen, share, weights.secret),
+    )
+
+
+def _dimensions(features: ListFeatures, weights: RankWeights) -> dict[str, list[float]]:
+    # A dimension's feature is its lines' strength times the skill's weight; only the largest are kept.
+    named: dict[str, list[Sequence[float]]] = {}
+    for name, row in features.dimensions.items():
+        named.setdefault(weighed_as(name), []).append(row)
+    added = {
+        name: [weights.skill * math.fsum(values) for values in zip(*rows, strict=True)] for name, rows in named.items()
+    }
+    loudest = sorted(added, key=lambda name: (-max(map(abs, added[name])), name))[:MAX_OUTCOME_DIMENSIONS]
+    return {name: added[name] for name in sorted(loudest)}
+
+
+def _fact_counts(items: Sequence[ItemFacts], chosen: int, share: float, secret: bytes) -> dict[str, tuple[int, int]]:
+    # Facts that all items share tell nothing. Of more facts than there is room for, those with the least digests are
+    # counted: the same ones in every list, whether taken or not.
+    having: dict[str, int] = {}
+    for item in items:
+        for name in set(fact_ids(item.facts)):
+            having[name] = having.get(name, 0) + 1
+    taken = set(fact_ids(items[chosen].facts))
+    counts = {
+        fact_digest(name, secret): (
+            round(FEATURE_ONE * share) if name in taken else 0,
+            round(FEATURE_ONE * share * times / len(items)),
+        )
+        for name, times in having.items()
+        if times < len(items)
+    }
+    return dict(sorted(counts.items())[:MAX_OUTCOME_FACTS])
+
+
+def _gradients(
+    rows: Mapping[_NameT, Sequence[float]],
+    at: Mapping[_NameT, float],
+    chosen: int,
+    shares: Sequence[float],
+    share: float,
+) -> dict[_NameT, WeightEvidence]:
+    # Rows whose slope and variance are both 0 are left out.
+    evidence: dict[_NameT, WeightEvidence] = {}
+    for name, row in rows.items():
+        mean = math.fsum(part * value for part, value in zip(shares, row, strict=True))
+        variance = math.fsum(part * (value - mean) ** 2 for part, value in zip(shares, row, strict=True))
+        curved = _fixed(share * variance, _MAX_FIXED_VARIANCE)
+        slope = _fixed(share * (row[chosen] - mean), _MAX_FIXED_SLOPE)
+        if slope or curved:
+            evidence[name] = (slope + round(curved * at.get(name, 0.0)), curved)
+    return evidence
+
+
+def _fixed(value: float, most: int) -> int:
+    return max(-most, min(most, round(value * FEATURE_ONE)))

@@ -1,0 +1,201 @@
+"""How a person weighs numbers against each other, such as price and time.
+
+An item's number counts as its distance from the list's mean, in units of the list's and the domain's usual spread. A
+choice adds to a person's sums: the slope of its log-likelihood in each weight (`pulls`), the curvature for each pair of
+numbers (`curves`), and the bet that each number alone has won or lost (`proofs`). The weights are a view of these sums,
+a Gaussian estimate around the domain's weights: they follow the domain as it learns, and the log stays exact.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from operator import mul
+from typing import NamedTuple
+
+from operators.habit_directions import BY_PREFIX, is_number_line
+from schemas import ONE, ItemFacts, SkillChange, SkillChangeKind
+from schemas.diffs import CountDelta, NumberSums, PolicySkill
+from schemas.weights import MAX_OUTCOME_NUMBERS, Features
+
+# How many choices the domain's weight counts for.
+PERSONAL_PRECISION = 8.0
+# A single outlier must not decide.
+MAX_DISTANCE = 4.0
+MAX_VARIANCE = 1 << 50
+# Counts of other people's votes: the popularity of a list has a weight of its own.
+_LEFT_OUT = frozenset({"popularity"})
+_NO_SUMS = NumberSums()
+# Changes by a person, after which the evidence is gone too.
+REMOVALS = frozenset({SkillChangeKind.REMOVED, SkillChangeKind.REWORDED, SkillChangeKind.FORGOTTEN})
+
+
+def scales(items: Sequence[ItemFacts], spread: Mapping[str, tuple[int, int]]) -> dict[str, float]:
+    """Return the unit of each number's distances: the spread of the list and of the domain's lists.
+
+    `spread` has the sum of the variances within the domain's lists, in 1/1024, and the number of these lists. A number
+    that all items share, or only one has, is left out.
+    """
+    found: dict[str, float] = {}
+    for name in sorted({name for item in items for name in item.measures} - _LEFT_OUT):
+        known = [item.measures[name] for item in items if name in item.measures]
+        if min(known) == max(known):
+            continue
+        _, variance = _moments(known)
+        total, lists = spread.get(name, (0, 0))
+        usual = total / ONE / lists if lists else variance
+        # Six digits are short in the log, and the same in every process.
+        found[name] = float(f"{math.sqrt((variance + usual) / 2):.6g}")
+        if len(found) == MAX_OUTCOME_NUMBERS:
+            break
+    return found
+
+
+def distances(items: Sequence[ItemFacts], units: Mapping[str, float]) -> dict[str, list[float]]:
+    """Return each number's distances from the list's mean, one per item; 0 where an item has none.
+
+    >>> cheap, dear = (ItemFacts(item_id=name, measures={"price": price}) for name, price in (("a", 10), ("b", 30)))
+    >>> distances([cheap, dear], scales([cheap, dear], {}))
+    {'price': [-1.0, 1.0]}
+    >>> distances([cheap, dear], scales([cheap, dear], {"price": (700 * ONE, 1)}))
+    {'price': [-0.5, 0.5]}
+    """
+    rows: dict[str, list[float]] = {}
+    for name, unit in units.items():
+        values = [item.measures.get(name) for item in items]
+        mean, _ = _moments([value for value in values if value is not None])
+        rows[name] = [
+            0.0 if value is None else max(-MAX_DISTANCE, min(MAX_DISTANCE, (value - mean) / unit)) for value in values
+        ]
+    return rows
+
+
+def variances(items: Sequence[ItemFacts], names: Sequence[str]) -> dict[str, int]:
+    """Return each number's variance within the list, in 1/1024."""
+    of_each = {name: [item.measures[name] for item in items if name in item.measures] for name in names}
+    return {name: min(round(ONE * _moments(values)[1]), MAX_VARIANCE) for name, values in of_each.items()}
+
+
+def _moments(values: Sequence[float]) -> tuple[float, float]:
+    mean = math.fsum(values) / len(values)
+    return mean, math.fsum((value - mean) ** 2 for value in values) / len(values)
+
+
+def personal_weights(
+    names: Sequence[str], domain: Mapping[str, float], sums: NumberSums | None = None
+) -> dict[str, float]:
+    """Return a person's weights: `(curves + K I)^-1 (pulls + K w)`, with the domain's weights w.
+
+    >>> personal_weights(["price"], {"price": -0.5})
+    {'price': -0.5}
+    >>> sums = NumberSums(pulls={"price": -8 * ONE}, curves={"price price": 8 * ONE})
+    >>> personal_weights(["price"], {"price": 0.0}, sums)
+    {'price': -0.5}
+    """
+    if sums is None:
+        return {name: domain.get(name, 0.0) for name in names}
+    size = len(names)
+    rows = [
+        [sums.curves.get(pair(one, other), 0) / ONE + (PERSONAL_PRECISION if one == other else 0.0) for other in names]
+        + [sums.pulls.get(one, 0) / ONE + PERSONAL_PRECISION * domain.get(one, 0.0)]
+        for one in names
+    ]
+    # Gauss-Jordan without pivoting: the matrix is positive definite.
+    for at in range(size):
+        pivot = rows[at][at]
+        rows[at] = [value / pivot for value in rows[at]]
+        for row in range(size):
+            if row != at and (factor := rows[row][at]):
+                rows[row] = [value - factor * above for value, above in zip(rows[row], rows[at], strict=True)]
+    return {name: rows[place][size] for place, name in enumerate(names)}
+
+
+class NumberEvidence(NamedTuple):
+    """What a choice adds to a person's sums, in 1/1024, and the weights that predicted it."""
+
+    sums: NumberSums
+    weights: Mapping[str, float]
+
+
+def number_evidence(items: Sequence[ItemFacts], chosen: int, predicted: Features) -> NumberEvidence | None:
+    """Return the evidence of a choice; None for a list without numbers."""
+    known = {name for item in items for name in item.measures}
+    numbers = {name: number for name, number in predicted.numbers.items() if name in known}
+    total = sum(predicted.chances)
+    if not numbers or not total:
+        return None
+    rows = distances(items, {name: unit for name, (_, unit) in numbers.items()})
+    weights = {name: weight / ONE for name, (weight, _) in numbers.items()}
+    chances = [chance / total for chance in predicted.chances]
+    centred: dict[str, list[float]] = {}
+    for name, row in rows.items():
+        mean = math.fsum(map(mul, chances, row))
+        centred[name] = [value - mean for value in row]
+    names = sorted(rows)
+    exact = {
+        pair(one, other): math.fsum(map(mul, map(mul, chances, centred[one]), centred[other]))
+        for place, one in enumerate(names)
+        for other in names[place:]
+    }
+    pulls, proofs = {}, {}
+    for one in names:
+        curved = math.fsum(exact[pair(one, other)] * weights[other] for other in names)
+        pulls[one] = round(ONE * (centred[one][chosen] + curved))
+        proofs[one] = round(ONE * _bet(rows[one], weights[one], chosen))
+    curves = {name: round(ONE * value) for name, value in exact.items()}
+    sums = NumberSums.trusted(pulls=_nonzero(pulls), curves=_nonzero(curves), proofs=_nonzero(proofs))
+    return NumberEvidence(sums, weights)
+
+
+def _bet(row: Sequence[float], weight: float, chosen: int) -> float:
+    """Return the nats that the number alone wins against blind choice.
+
+    For a person who chooses blindly, the exponential of the sum of all bets is a martingale: it exceeds e^3 at any time
+    with a chance of at most 5 %.
+    """
+    best = max(weight * value for value in row)
+    total = math.fsum(math.exp(weight * value - best) for value in row)
+    return weight * row[chosen] - best - math.log(total / len(row))
+
+
+def numbers_after(
+    skill: PolicySkill, delta: CountDelta | None, changes: Sequence[SkillChange] = ()
+) -> NumberSums | None:
+    """Return a skill's sums after an event; a number whose line a person removed starts again."""
+    held = skill.numbers
+    if delta is not None and delta.numbers is not None:
+        before, more = held or _NO_SUMS, delta.numbers
+        held = NumberSums.trusted(
+            pulls=_added(before.pulls, more.pulls),
+            curves=_added(before.curves, more.curves),
+            proofs=_added(before.proofs, more.proofs),
+        )
+    gone = {change.attribute_id for change in changes if change.after is None and change.kind in REMOVALS}
+    if held is not None and gone:
+        for line in skill.attributes:
+            if line.attribute_id in gone and is_number_line(line.attribute_id):
+                held = _without(held, line.dimension.removeprefix(BY_PREFIX))
+    return held
+
+
+def _without(sums: NumberSums, name: str) -> NumberSums:
+    return NumberSums.trusted(
+        pulls={other: value for other, value in sums.pulls.items() if other != name},
+        curves={both: value for both, value in sums.curves.items() if name not in both.split()},
+        proofs={other: value for other, value in sums.proofs.items() if other != name},
+    )
+
+
+def pair(one: str, other: str) -> str:
+    """Return the key of a curve.
+
+    >>> pair("price", "changes")
+    'changes price'
+    """
+    return f"{one} {other}" if one <= other else f"{other} {one}"
+
+
+def _added(held: Mapping[str, int], more: Mapping[str, int]) -> dict[str, int]:
+    return {name: held.get(name, 0) + more.get(name, 0) for name in {**held, **more}}
+
+
+def _nonzero(sums: Mapping[str, int]) -> dict[str, int]:
+    return {name: value for name, value in sums.items() if value}
