@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 
 from operators.attributes import fact_id
 from operators.habit_directions import DIRECTIONS
+from operators.learning.number_lines import number_line_id
+from operators.learning.tradeoffs import without_number
 from schemas import Attribute, CountDelta, Evidence, SkillChange, SkillDiff, Statement, StatementChange, line_digest
 
 FORGOTTEN = "forgotten"
@@ -146,4 +148,9 @@ def _tally_without(tally: CountDelta, is_meant: Callable[[str], bool], instead: 
     # A habit's counts reveal it, so they are removed.
     erased = {pole.axis for pole in DIRECTIONS if pole.axis in tally.habits and is_meant(pole.attribute_id)}
     kept["habits"] = {axis: added for axis, added in tally.habits.items() if axis not in erased}
+    if (sums := tally.numbers) is not None:
+        for name in {*sums.pulls, *sums.proofs}:
+            if any(is_meant(number_line_id(name, more)) for more in (True, False)):
+                sums = without_number(sums, name)
+        kept["numbers"] = sums
     return tally.model_copy(update=kept)

@@ -111,7 +111,7 @@ class ListFeatures:
             for name, shared in domain.items()
         }
 
-    def to_event(self, order: Sequence[int], weights: RankWeights) -> Features:
+    def to_event(self, order: Sequence[int], weights: RankWeights = DEFAULT_WEIGHTS) -> Features:
         """Return the prediction and the community's features in fixed point."""
         rows = {Mix.COMPANIONS: self.companions, Mix.POPULARITY: self.popularity, Mix.FACETS: self.facets}
         chances = self.chances(weights)

@@ -24,6 +24,11 @@ def number_words(name: str, more: bool) -> str:
     return f"{more_words if more else less_words}{NUMBER_ENDING}"
 
 
+def number_line_id(name: str, more: bool) -> str:
+    """Return the id of the line that prefers more, or less, of a number."""
+    return attribute_id(AttributeKind.CRITERION, number_dimension(name), number_words(name, more))
+
+
 def proven_tier(proof: int) -> Tier:
     """Return the tier of a proof in 1/1024 nats.
 
@@ -58,7 +63,7 @@ def number_changes(
         elif tier and weight:
             yield SkillChange.new(
                 Attribute(
-                    attribute_id=attribute_id(AttributeKind.CRITERION, dimension, value),
+                    attribute_id=number_line_id(name, weight > 0),
                     kind=AttributeKind.CRITERION,
                     dimension=dimension,
                     value=value,

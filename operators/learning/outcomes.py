@@ -3,7 +3,7 @@
 import hmac
 import math
 from collections.abc import Mapping, Sequence
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from operators.attributes import fact_ids
 from operators.learning.choice_model import ListFeatures
@@ -33,17 +33,9 @@ def outcome_of(
         return None
     items, chosen = shown_items(contrast)
     features = ListFeatures.of(items, skill.attributes, weights=weights, sums=skill.numbers)
-    mix: dict[Mix, Sequence[float]] = {Mix.TASTES: features.tastes} if len(set(features.tastes)) > 1 else {}
-    scores = [features.skill(weights), features.domain(weights)]
-    dimensions: dict[str, list[float]] = {}
+    community = None
     if ours is not None:
         community = {part: [value / FEATURE_ONE for value in row] for part, row in ours.mix.items()}
-        mix |= {part: row for part, row in community.items() if len(row) == len(items)}
-        scores += [[getattr(weights, part) * value for value in row] for part, row in community.items()]
-        if features.dimensions:
-            mix[Mix.SKILL] = features.evidence(weights)
-        dimensions = _dimensions(features, weights)
-    shares = softmax([math.fsum(values) for values in zip(*scores, strict=True)])
     share = min(1.0, FULL_CHOICES / max(1, nth))
     # A repeat gets the same id, which only the secret computes.
     digest = hmac.digest(derived_key(weights.secret, RankingOutcome.TOPIC), contrast.event_id.encode(), "sha256")
@@ -52,11 +44,44 @@ def outcome_of(
         occurred_at=contrast.occurred_at.replace(minute=0, second=0, microsecond=0),
         domain=contrast.domain,
         weights_version=weights_version,
-        mix=_gradients(mix, {part: getattr(weights, part) for part in mix}, chosen, shares, share),
-        dimensions=_gradients(dimensions, {name: weights.of(name) for name in dimensions}, chosen, shares, share),
-        numbers=_gradients(features.numbers, weights.numbers, chosen, shares, share),
         variances=variances(items, list(features.numbers)),
         tastes=_fact_counts(items, chosen, share, weights.secret),
+        **weight_evidence(features, community, chosen, weights, share)._asdict(),
+    )
+
+
+class WeightEvidences(NamedTuple):
+    """A choice's evidence for the weights of a domain."""
+
+    mix: dict[Mix, WeightEvidence]
+    dimensions: dict[str, WeightEvidence]
+    numbers: dict[str, WeightEvidence]
+
+
+def weight_evidence(
+    features: ListFeatures,
+    community: Mapping[Mix, Sequence[float]] | None,
+    chosen: int,
+    weights: RankWeights,
+    share: float = 1.0,
+) -> WeightEvidences:
+    """Compute a choice's evidence for each weight; `share` is its part of a whole choice.
+
+    `community` has the rows of our own ranking; None for another's, which teaches numbers and tastes only.
+    """
+    rows: dict[Mix, Sequence[float]] = {Mix.TASTES: features.tastes} if len(set(features.tastes)) > 1 else {}
+    scores, dimensions = [features.skill(weights), features.domain(weights)], {}
+    if community is not None:
+        rows |= community
+        scores += [[getattr(weights, part) * value for value in row] for part, row in community.items()]
+        dimensions = _dimensions(features, weights)
+        if dimensions:
+            rows[Mix.SKILL] = features.evidence(weights)
+    shares = softmax([math.fsum(values) for values in zip(*scores, strict=True)])
+    return WeightEvidences(
+        _gradients(rows, {part: getattr(weights, part) for part in rows}, chosen, shares, share),
+        _gradients(dimensions, {name: weights.of(name) for name in dimensions}, chosen, shares, share),
+        _gradients(features.numbers, weights.numbers, chosen, shares, share),
     )
 
 

@@ -172,11 +172,12 @@ def numbers_after(
     if held is not None and gone:
         for line in skill.attributes:
             if line.attribute_id in gone and is_number_line(line.attribute_id):
-                held = _without(held, line.dimension.removeprefix(BY_PREFIX))
+                held = without_number(held, line.dimension.removeprefix(BY_PREFIX))
     return held
 
 
-def _without(sums: NumberSums, name: str) -> NumberSums:
+def without_number(sums: NumberSums, name: str) -> NumberSums:
+    """Return the sums without those of a number."""
     return NumberSums.trusted(
         pulls={other: value for other, value in sums.pulls.items() if other != name},
         curves={both: value for both, value in sums.curves.items() if name not in both.split()},

@@ -22,7 +22,7 @@ from operators.weights import RankWeights
 from schemas import ONE, Attribute, AttributeSource, Evidence, HabitCounts, ItemFacts, Tier
 from tests.builders import an_attribute, facts, item_facts, rank_items
 
-CHEAPER = next(pole for pole in DIRECTIONS if pole.value == "picks cheaper than average")
+RARE = next(pole for pole in DIRECTIONS if pole.value == "picks what few others take")
 ADDED = st.tuples(st.sampled_from([0, ONE]), st.integers(1, ONE - 1))
 COUNTS = st.tuples(st.integers(0, 64 * ONE), st.integers(0, 64 * ONE), st.integers(0, 64 * ONE)).map(
     lambda parts: HabitCounts(min(parts[0], parts[2]), min(parts[1], parts[2]), parts[2])
@@ -32,8 +32,8 @@ COUNTS = st.tuples(st.integers(0, 64 * ONE), st.integers(0, 64 * ONE), st.intege
 def after(*choices: tuple[int, int]) -> HabitCounts:
     habits: dict[str, HabitCounts] = {}
     for choice in choices:
-        habits = fold_habits(habits, {"price": choice})
-    return habits["price"]
+        habits = fold_habits(habits, {"popularity": choice})
+    return habits["popularity"]
 
 
 @settings(max_examples=100, deadline=None)
@@ -60,10 +60,10 @@ def test_habit_lines_have_hysteresis() -> None:
     habits: dict[str, HabitCounts] = {}
     told = []
     for taken in [0] * 30 + [ONE] * 40:
-        habits = fold_habits(habits, {"price": (taken, 512)})
+        habits = fold_habits(habits, {"popularity": (taken, 512)})
         found = proven_habits(habits, held)
         held = {name: sure.tier for name, sure in found.items()}
-        told.append(held.get(CHEAPER.attribute_id))
+        told.append(held.get(RARE.attribute_id))
 
     came, rose = told.index(Tier.MEDIUM), told.index(Tier.HIGH)
     assert (came, rose) == (10, 26)
@@ -93,26 +93,27 @@ def a_habit(value: str, tier: Tier = Tier.MEDIUM) -> Attribute:
     )  # fmt: skip
 
 
-CHEAPER_HABIT = a_habit("picks cheaper than average")
-ITEMS = [ItemFacts(item_id=f"i{n}", measures={"price": n}) for n in range(1, 6)]
+RARE_HABIT = a_habit("picks what few others take")
+ITEMS = [ItemFacts(item_id=f"i{n}", measures={"popularity": n}) for n in range(1, 6)]
 
 
 def test_a_habit_scores_items_by_its_evidence() -> None:
-    gain = strength(CHEAPER_HABIT)
+    gain = strength(RARE_HABIT)
 
-    assert habit_scores(ITEMS, [CHEAPER_HABIT], None) == {"by_price": [gain, gain, 0, 0, 0]}
+    assert habit_scores(ITEMS, [RARE_HABIT], None) == {"by_popularity": [gain, gain, 0, 0, 0]}
 
 
-def test_a_habit_of_cheap_picks_ranks_cheap_items_first() -> None:
-    ranked = [item.item_id for item, _ in rank_items(ITEMS, [CHEAPER_HABIT], weights=RankWeights())]
+def test_a_habit_of_rare_picks_ranks_rare_items_first() -> None:
+    ranked = [item.item_id for item, _ in rank_items(ITEMS, [RARE_HABIT], weights=RankWeights())]
 
     assert set(ranked[:2]) == {"i1", "i2"}
-    assert [item.item_id for item, _ in rank_items(ITEMS, [CHEAPER_HABIT], weights=RankWeights(skill=0))] != ranked
+    assert [item.item_id for item, _ in rank_items(ITEMS, [RARE_HABIT], weights=RankWeights(skill=0))] != ranked
 
 
 def priced(*prices: float | None) -> list[ItemFacts]:
     return [
-        ItemFacts(item_id=f"i{n}", measures={} if price is None else {"price": price}) for n, price in enumerate(prices)
+        ItemFacts(item_id=f"i{n}", measures={} if price is None else {"popularity": price})
+        for n, price in enumerate(prices)
     ]
 
 
@@ -124,7 +125,7 @@ def row(name: str, items: list[ItemFacts], before: TasteHistory = NOTHING, instr
 
 
 def test_items_at_the_median_have_no_side() -> None:
-    assert row("price", priced(1, 2, 3, 4, 5)) == [False, False, None, True, True]
+    assert row("popularity", priced(1, 2, 3, 4, 5)) == [False, False, None, True, True]
 
 
 def test_a_dimension_splits_items_by_taste_strength() -> None:
@@ -143,7 +144,7 @@ ITEM = st.builds(
         st.sampled_from(facts("genre: noir", "genre: saga", "author: Jo Wick", "author: Bo Lind", "mood: dark")),
         max_size=4,
     ).map(tuple),
-    measures=st.dictionaries(st.sampled_from(["price", "year", "rating", "weight"]), AMOUNT, max_size=3),
+    measures=st.dictionaries(st.sampled_from(["popularity", "year", "rating", "weight"]), AMOUNT, max_size=3),
 )
 BEFORE = TasteHistory.of(
     [

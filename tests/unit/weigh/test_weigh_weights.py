@@ -1,24 +1,27 @@
 """Weights learned from outcomes: towards what people decide by, in bounded steps, never out of bounds."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from operators.learning.choice_model import ListFeatures
+from operators.learning.outcomes import outcome_of, weight_evidence
 from operators.weights import (
     DIMENSIONS,
     UNKNOWN_DIMENSION,
     RankWeights,
     apply_command,
     apply_outcome,
-    evidence_of,
+    fact_digest,
     rank_weights,
 )
-from schemas import Mix, RankingOutcome, WeightAction, Weights, decode, encode
+from schemas import Mix, RankingOutcome, Tier, WeightAction, Weights, decode, encode
 from schemas.weights import FEATURE_ONE, MAX_FEATURE, MAX_WEIGHED_DIMENSIONS, WEIGHT_ONE
-from tests.builders import a_position
-from tests.unit.weigh.weigh_builders import NOON, Planted, a_command, an_outcome, no_weights, some_features, told
+from tests.builders import a_contrast, a_position, a_skill, an_attribute
+from tests.unit.weigh.weigh_builders import Planted, PlantedList, a_command, an_outcome, learned, no_weights
 
 MOST_PULL = (2 * MAX_FEATURE + 16 * MAX_FEATURE * MAX_FEATURE) * FEATURE_ONE
 MOVED = st.tuples(st.integers(-MOST_PULL, MOST_PULL), st.integers(0, MAX_FEATURE * MAX_FEATURE * FEATURE_ONE))
@@ -54,11 +57,10 @@ def test_one_adversarial_person_hardly_moves_a_domain() -> None:
     lists = Planted({Mix.COMPANIONS: 1.0, Mix.POPULARITY: 1.0}, seed=7, genre=1.0, author=1.0)
 
     for nth in range(1, 81):
-        features, _ = lists.choice()
-        speaks_for = [sum(row) for row in zip(*features.dimensions.values(), strict=True)]
-        worst = speaks_for.index(min(speaks_for))
-        if (said := told(features, worst, weights=weights, nth=nth)) is not None:
-            weights = apply_outcome(weights, said)
+        planted = lists.choice()
+        speaks_for = [sum(row) for row in zip(*planted.features.dimensions.values(), strict=True)]
+        worst = planted._replace(chosen=speaks_for.index(min(speaks_for)))
+        weights = apply_outcome(weights, learned(worst, weights, nth))
 
     after = rank_weights(weights)
     assert after.skill > 0.8 * before.skill
@@ -100,8 +102,7 @@ def test_one_active_person_cannot_swing_a_domain() -> None:
     before = weights = many.teach(3_000)
 
     for number in range(1, 3_001):
-        said = told(*one.choice(), weights=weights, nth=number)
-        weights = weights if said is None else apply_outcome(weights, said)
+        weights = apply_outcome(weights, learned(one.choice(), weights, number))
 
     assert rank_weights(before).popularity == pytest.approx(0.6, abs=0.1)
     assert rank_weights(weights).popularity > 0.45
@@ -167,51 +168,88 @@ def slope_of(moved: tuple[int, int], weight: float) -> float:
     return (pull - variance * weight) / FEATURE_ONE
 
 
-LISTED = some_features({Mix.POPULARITY: [1.0, 0.0, -1.0]}, author=[0.0, 0.7, 0.0])
+LISTED = PlantedList(ListFeatures(3, {"author": [0.0, 0.7, 0.0]}), {Mix.POPULARITY: [1.0, 0.0, -1.0]})
 
 
 def test_the_slope_equals_the_log_likelihoods() -> None:
-    """By finite differences, for every part and dimension."""
-    features, chosen = Planted({Mix.COMPANIONS: 1.0, Mix.FACETS: 0.2}, seed=3, genre=1.0, mood=0.3).choice()
+    """By finite differences, for every part, dimension and number."""
+    people = Planted({Mix.COMPANIONS: 1.0, Mix.FACETS: 0.2}, seed=3, numbers={"price": -0.6}, genre=1.0, mood=0.3)
+    features, community, chosen = people.choice()
 
     def log_likelihood(weights: RankWeights) -> float:
         totals = [
-            weights.companions * features.mix[Mix.COMPANIONS][n]
-            + weights.facets * features.mix[Mix.FACETS][n]
+            weights.companions * community[Mix.COMPANIONS][n]
+            + weights.facets * community[Mix.FACETS][n]
+            + weights.numbers["price"] * features.numbers["price"][n]
             + weights.skill * sum(weights.of(name) * row[n] for name, row in features.dimensions.items())
             for n in range(10)
         ]
-        totals = [total / FEATURE_ONE for total in totals]
         return totals[chosen] - math.log(sum(map(math.exp, totals)))
 
-    at = RankWeights(skill=0.8, dimensions={"genre": 0.65, "mood": 0.15, "unknown": 0.5})
-    mix, dimensions = evidence_of(features, chosen, at, 1)
-    values = {each.value: getattr(at, each.value) for each in Mix}
-    for part in mix:
-        more = RankWeights(**(values | {part.value: values[part.value] + 1e-4}), dimensions=at.dimensions)
+    at = RankWeights(skill=0.8, dimensions={"genre": 0.65, "mood": 0.15, "unknown": 0.5}, numbers={"price": -0.2})
+    found = weight_evidence(features, community, chosen, at)
+    assert set(found.mix) == {Mix.SKILL, Mix.COMPANIONS, Mix.FACETS}
+    for part in found.mix:
+        more = replace(at, **{part.value: getattr(at, part.value) + 1e-4})
         slope = (log_likelihood(more) - log_likelihood(at)) / 1e-4
-        assert slope_of(mix[part], values[part.value]) == pytest.approx(slope, abs=2e-3)
-    for name in dimensions:
-        more = RankWeights(skill=0.8, dimensions={**at.dimensions, name: at.of(name) + 1e-4})
+        assert slope_of(found.mix[part], getattr(at, part.value)) == pytest.approx(slope, abs=2e-3)
+    for name in found.dimensions:
+        more = replace(at, dimensions={**at.dimensions, name: at.of(name) + 1e-4})
         slope = (log_likelihood(more) - log_likelihood(at)) / 1e-4
-        assert slope_of(dimensions[name], at.of(name)) == pytest.approx(slope, abs=2e-3)
+        assert slope_of(found.dimensions[name], at.of(name)) == pytest.approx(slope, abs=2e-3)
+    more = replace(at, numbers={"price": -0.2 + 1e-4})
+    slope = (log_likelihood(more) - log_likelihood(at)) / 1e-4
+    assert slope_of(found.numbers["price"], -0.2) == pytest.approx(slope, abs=2e-3)
+
+
+def test_a_domains_trade_off_is_learned() -> None:
+    people = Planted({}, numbers={"price": -0.8, "minutes": -0.3})
+
+    after = rank_weights(people.teach(2_000))
+
+    assert after.numbers == pytest.approx({"price": -0.8, "minutes": -0.3}, abs=0.1)
 
 
 @pytest.mark.parametrize(("nth", "part"), [(1, 1.0), (32, 1.0), (64, 0.5), (3_200, 0.01)])
 def test_later_choices_of_one_person_count_less(nth: int, part: float) -> None:
-    first, later = (told(LISTED, 0, weights=no_weights(), nth=each) for each in (1, nth))
+    first, later = (learned(LISTED, no_weights(), each) for each in (1, nth))
 
-    assert first is not None
-    assert later is not None
     for one, other in zip(first.mix.values(), later.mix.values(), strict=True):
         assert other == pytest.approx([part * value for value in one], abs=1)
 
 
 def test_an_outcome_has_no_personal_data() -> None:
-    said = told(LISTED, 1, weights=no_weights())
+    skill = a_skill(an_attribute("author: Mina", Tier.HIGH))
+    contrast = a_contrast(["author: Mina", "genre: noir"], [["genre: saga"], ["genre: epic"]])
 
-    assert said is not None
-    assert said.occurred_at == NOON.replace(minute=0, second=0, microsecond=0)
-    fields = "event_id schema_version occurred_at domain weights_version mix dimensions"
-    assert set(said.model_dump()) == set(fields.split())
-    assert rank_weights(None).of("author") == 2.0
+    outcome = outcome_of(contrast, skill, RankWeights(secret=b"secret"), 1, 0)
+
+    assert outcome is not None
+    assert outcome.occurred_at == contrast.occurred_at.replace(minute=0, second=0, microsecond=0)
+    written = encode(outcome).decode()
+    assert not any(word in written for word in ("ann", "mina", "Mina", "noir", "saga", contrast.event_id))
+    assert outcome.tastes[fact_digest("preference:genre:noir", b"secret")] == (FEATURE_ONE, round(FEATURE_ONE / 3))
+
+
+def test_only_our_own_rankings_teach_the_weights_of_the_skill() -> None:
+    skill = a_skill(an_attribute("author: Mina", Tier.HIGH))
+
+    outcome = outcome_of(a_contrast(["author: Mina"], [["genre: saga"]]), skill, RankWeights(), 1, 0)
+
+    assert outcome is not None
+    assert (outcome.mix, outcome.dimensions) == ({}, {})
+    assert len(outcome.tastes) == 2
+
+
+def test_a_domains_tastes_follow_from_what_is_taken_more_often_than_shown() -> None:
+    weights = no_weights()
+    for number in range(30):
+        contrast = a_contrast(["supplier: local"], [["supplier: far"]] * 3, event_id=f"c{number}")
+        outcome = outcome_of(contrast, a_skill(), rank_weights(weights), number + 1, weights.version)
+        assert outcome is not None
+        weights = apply_outcome(weights, outcome)
+
+    used = rank_weights(weights)
+    assert used.taste_of("preference:supplier:local") > 0.5
+    assert used.taste_of("preference:supplier:far") < -0.5
+    assert used.taste_of("preference:supplier:unknown") == 0

@@ -1,16 +1,26 @@
-"""Builders for outcomes and what leads to them."""
+"""Builders for outcomes, and people who choose by known weights."""
 
 import math
 import random
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from typing import NamedTuple
 
-from operators.weights import apply_outcome, initial_weights, outcome_of, rank_weights
-from schemas import Contrast, Fact, Features, ItemFacts, Mix, RankingOutcome, WeightAction, WeightCommand, Weights
-from schemas.weights import FEATURE_ONE
+from operators.learning.choice_model import ListFeatures
+from operators.learning.outcomes import FULL_CHOICES, weight_evidence
+from operators.weights import apply_outcome, initial_weights, rank_weights
+from schemas import Mix, RankingOutcome, WeightAction, WeightCommand, Weights
 
 NOON = datetime(2026, 1, 1, 12, 34, 56, 789, tzinfo=UTC)
 DOMAIN = "films"
+
+
+class PlantedList(NamedTuple):
+    """A list with its features, and the place of the taken item."""
+
+    features: ListFeatures
+    community: Mapping[Mix, Sequence[float]]
+    chosen: int = 0
 
 
 def an_outcome(
@@ -30,64 +40,44 @@ def no_weights() -> Weights:
     return initial_weights(DOMAIN, an_outcome())
 
 
-def some_features(mix: Mapping[Mix, Sequence[float]], **dimensions: Sequence[float]) -> Features:
-    fixed = lambda row: tuple(round(value * FEATURE_ONE) for value in row)  # noqa: E731
-    return Features(
-        mix={part: fixed(row) for part, row in mix.items()},
-        dimensions={name: fixed(row) for name, row in dimensions.items()},
-    )
-
-
 class Planted:
     """People who choose by known weights.
 
     Args:
         mix: what the parts count for them.
-        dimensions: what a line of a dimension counts for them.
         seed: of the lists and of the choices.
+        numbers: what a number counts for them.
+        dimensions: what a line of a dimension counts for them.
     """
 
-    def __init__(self, mix: Mapping[Mix, float], seed: int = 1, **dimensions: float) -> None:
-        self._mix, self._dimensions, self._rng = mix, dimensions, random.Random(seed)
+    def __init__(
+        self, mix: Mapping[Mix, float], seed: int = 1, numbers: Mapping[str, float] | None = None, **dimensions: float
+    ) -> None:
+        self._mix, self._numbers, self._dimensions = mix, numbers or {}, dimensions
+        self._rng = random.Random(seed)
 
-    def choice(self, candidates: int = 10) -> tuple[Features, int]:
-        """A list, and the place of what was taken from it."""
+    def choice(self, size: int = 10) -> PlantedList:
         draw = self._rng.gauss
-        mix = {part: [draw(0, 1) for _ in range(candidates)] for part in self._mix}
-        within = {name: [max(0.0, draw(0, 1)) for _ in range(candidates)] for name in self._dimensions}
-        totals = [
-            math.fsum(
-                [weight * mix[part][n] for part, weight in self._mix.items()]
-                + [weight * within[name][n] for name, weight in self._dimensions.items()]
-            )
-            for n in range(candidates)
+        community = {part: [draw(0, 1) for _ in range(size)] for part in self._mix}
+        numbers = {name: [draw(0, 1) for _ in range(size)] for name in self._numbers}
+        within = {name: [max(0.0, draw(0, 1)) for _ in range(size)] for name in self._dimensions}
+        weighed = [
+            *((self._mix[part], row) for part, row in community.items()),
+            *((self._numbers[name], row) for name, row in numbers.items()),
+            *((self._dimensions[name], row) for name, row in within.items()),
         ]
-        chances = [math.exp(total) for total in totals]
-        return some_features(mix, **within), self._rng.choices(range(candidates), chances)[0]
+        chances = [math.exp(math.fsum(weight * row[n] for weight, row in weighed)) for n in range(size)]
+        features = ListFeatures(size, dimensions=within, numbers=numbers, personal=dict.fromkeys(numbers, 0.0))
+        return PlantedList(features, community, self._rng.choices(range(size), chances)[0])
 
     def teach(self, choices: int) -> Weights:
         weights = no_weights()
         for number in range(choices):
-            said = told(*self.choice(), weights=weights, event_id=f"o{number}")
-            assert said is not None
-            weights = apply_outcome(weights, said)
+            weights = apply_outcome(weights, learned(self.choice(), weights, event_id=f"o{number}"))
         return weights
 
 
-def told(
-    features: Features, chosen: int, *, weights: Weights, nth: int = 1, event_id: str = "o1"
-) -> RankingOutcome | None:
-    facts = tuple(Fact(dimension=name, value="any") for name in features.dimensions)
-    item, *others = [ItemFacts(item_id=str(number), facts=facts) for number in range(features.candidates)]
-    contrast = Contrast(
-        event_id=event_id,
-        occurred_at=NOON,
-        user_id="ann",
-        domain=DOMAIN,
-        ranking_id="r",
-        chosen=item,
-        chosen_rank=chosen + 1,
-        unchosen=tuple(others),
-        features=features,
-    )
-    return outcome_of(contrast, rank_weights(weights), nth, b"", weights.version)
+def learned(planted: PlantedList, weights: Weights, nth: int = 1, event_id: str = "o1") -> RankingOutcome:
+    """The outcome of a person's nth choice."""
+    evidence = weight_evidence(*planted, rank_weights(weights), min(1.0, FULL_CHOICES / nth))
+    return an_outcome(event_id=event_id).model_copy(update=evidence._asdict())
