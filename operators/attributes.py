@@ -84,6 +84,7 @@ def from_fact(
     support: int = 1,
     confirmed_at: int = 0,
     evidence: Evidence | None = None,
+    proof: int = 0,
 ) -> Attribute:
     """Make the attribute for a fact that a user likes."""
     return Attribute.trusted(
@@ -98,6 +99,7 @@ def from_fact(
         support=support,
         confirmed_at=confirmed_at,
         evidence=(evidence,) if evidence else (),
+        proof=proof,
     )
 
 

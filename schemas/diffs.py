@@ -106,8 +106,9 @@ class SkillChange(Model):
         return cls.trusted(kind=kind, attribute_id=line.attribute_id, after=line.tier, discovered=line, **fields)
 
 
-# What is added to a line's counts, taken and expected, in 1/1024.
-Added = tuple[Annotated[int, Field(ge=0, le=16 * 1_024)], Annotated[int, Field(ge=0, le=16 * 1_024)]]
+_Part = Annotated[int, Field(ge=0, le=16 * 1_024)]
+# What is added to a line's counts, taken and expected, and to its proof, in 1/1024.
+Added = tuple[_Part, _Part, Annotated[int, Field(gt=-(2**20), lt=2**20)]]
 
 
 NumberPair = Annotated[str, Field(pattern=r"^[a-z][a-z_]{0,19} [a-z][a-z_]{0,19}$")]

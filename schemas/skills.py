@@ -119,6 +119,9 @@ class Attribute(Model):
     took items with this fact, and how often a random choice from the shown items would have. The tier follows from
     them. Both are 0 in lines of a template.
 
+    `proof` is the sum of the line's bets, decaying too: before each choice it bets on its value. The tier of what a
+    person did not state follows from it.
+
     `gained` is the number of places, in 1/1024 and decaying too, by which the line lifted taken items.
     """
 
@@ -131,7 +134,7 @@ class Attribute(Model):
     taken: Count = 0
     expected: Count = 0
     gained: Gained = Field(0, exclude_if=is_empty)
-    proof: int = Field(0, exclude_if=is_empty, description="Nats that a number has won, in 1/1024.")
+    proof: int = Field(0, exclude_if=is_empty, description="Nats that the line has won against luck, in 1/1024.")
     support: int = Field(0, ge=0, description="Choices that confirmed it, the prior's included.")
     drift: int = Field(0, ge=0, le=64 * ONE, exclude_if=is_empty, description="Evidence of a changed taste.")
     contradictions: int = Field(0, ge=0, description="Since it was last confirmed or demoted.")

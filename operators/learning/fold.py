@@ -9,8 +9,7 @@ from operators.admission import is_applied, with_applied, with_recent
 from operators.habit_directions import is_habit
 from operators.learning.evidence import MAX_COUNT
 from operators.learning.habits import habits_after, with_habit_counts
-from operators.learning.number_lines import with_proofs
-from operators.learning.tradeoffs import numbers_after
+from operators.learning.tradeoffs import numbers_after, with_proofs
 from operators.stated import avoided_ids, lasting_statements
 from schemas import MAX_ATTRIBUTES, AttributeKind, Contrast, Event, Position, Statement, StatementChange, Strategy, Tier
 from schemas.diffs import CountDelta, PolicySkill, SkillChange, SkillChangeKind, SkillDiff
@@ -233,8 +232,8 @@ def fold(diffs: Iterable[SkillDiff]) -> dict[tuple[str, str], PolicySkill]:
     return skills
 
 
-# Taken, expected and gained, in 1/1024.
-Counts = tuple[int, int, int]
+# Taken, expected, gained and proof, in 1/1024.
+Counts = tuple[int, int, int, int]
 
 
 def counts_after(lines: Iterable[Attribute], tally: CountDelta) -> dict[str, Counts]:
@@ -246,7 +245,7 @@ def counts_after(lines: Iterable[Attribute], tally: CountDelta) -> dict[str, Cou
         name = line.attribute_id
         if is_habit(name):
             continue  # a habit's counts are the skill's own
-        taken, expected, gained = line.taken, line.expected, line.gained
+        taken, expected, gained, proof = line.taken, line.expected, line.gained, line.proof
         if name in begun:
             taken, expected = begun[name]
         if line.source is not _STATED:
@@ -255,13 +254,15 @@ def counts_after(lines: Iterable[Attribute], tally: CountDelta) -> dict[str, Cou
                 expected -= expected // forget
                 # Towards nought from both sides.
                 gained -= gained // forget if gained >= 0 else -(-gained // forget)
+                proof -= proof // forget if proof >= 0 else -(-proof // forget)
         if name in added:
-            more, also = added[name]
+            more, also, nats = added[name]
             taken = min(taken + more, MAX_COUNT)
             expected = min(expected + also, MAX_COUNT)
+            proof = max(-MAX_COUNT, min(proof + nats, MAX_COUNT))
         if name in places:
             gained = max(-MAX_COUNT, min(gained + places[name], MAX_COUNT))
-        found[name] = (taken, expected, gained)
+        found[name] = (taken, expected, gained, proof)
     return found
 
 
@@ -276,11 +277,11 @@ def apply_changes(
     held = {line.attribute_id: line for line in lines}
     fields: dict[str, dict[str, Any]] = {}  # all fields of each changed line
     if tally is not None:
-        for name, (taken, expected, gained) in counts_after(lines, tally).items():
+        for name, counts in counts_after(lines, tally).items():
             line = held[name]
-            if taken != line.taken or expected != line.expected or gained != line.gained:
+            if counts != (line.taken, line.expected, line.gained, line.proof):
                 fields[name] = of_line = line.__dict__.copy()
-                of_line["taken"], of_line["expected"], of_line["gained"] = taken, expected, gained
+                of_line["taken"], of_line["expected"], of_line["gained"], of_line["proof"] = counts
         for name, drift in tally.drift.items():
             if name in held and not is_habit(name):
                 _fields(held, fields, name)["drift"] = drift
@@ -325,6 +326,7 @@ def _change(update: dict[str, Any], change: SkillChange, evidence: Evidence, now
             update |= {"tier": change.after, "contradictions": 0, "weakened_at": now}
         case SkillChangeKind.SHIFTED:
             update |= {"tier": change.after, "contradictions": 0, "weakened_at": now, "drift": 0, "pinned": False}
+            update["proof"] = 0
         case SkillChangeKind.SET:
             update |= {"tier": change.after, "contradictions": 0}
             if change.counts is not None:

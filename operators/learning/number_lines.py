@@ -4,12 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from operators.attributes import attribute_id
 from operators.habit_directions import NUMBER_ENDING, NUMBER_WORDS, is_number_line
-from operators.weights import NUMBER_PREFIX, number_dimension
-from schemas import ONE, Attribute, AttributeKind, AttributeSource, Evidence, SkillChange, SkillChangeKind, Tier
+from operators.learning.tiers import proven_tier
+from operators.weights import number_dimension
+from schemas import Attribute, AttributeKind, AttributeSource, Evidence, SkillChange, SkillChangeKind, Tier
 from schemas.diffs import NumberSums
-
-# The nats from which a line has a tier. A person who chooses blindly reaches three of them with a chance of 5 %.
-TIER_NATS = ((Tier.HIGH, 3), (Tier.MEDIUM, 2), (Tier.LOW, 1))
 
 
 def number_words(name: str, more: bool) -> str:
@@ -27,15 +25,6 @@ def number_words(name: str, more: bool) -> str:
 def number_line_id(name: str, more: bool) -> str:
     """Return the id of the line that prefers more, or less, of a number."""
     return attribute_id(AttributeKind.CRITERION, number_dimension(name), number_words(name, more))
-
-
-def proven_tier(proof: int) -> Tier:
-    """Return the tier of a proof in 1/1024 nats.
-
-    >>> proven_tier(2 * ONE), proven_tier(900)
-    (<Tier.MEDIUM: 2>, <Tier.SILENT: 0>)
-    """
-    return next((tier for tier, nats in TIER_NATS if proof >= nats * ONE), Tier.SILENT)
 
 
 def number_changes(
@@ -75,14 +64,3 @@ def number_changes(
                 ),
                 SkillChangeKind.DISCOVERED,
             )
-
-
-def with_proofs(lines: Sequence[Attribute], sums: NumberSums) -> tuple[Attribute, ...]:
-    """Update the proofs of lines about numbers."""
-    found = list(lines)
-    for place, line in enumerate(lines):
-        if is_number_line(line.attribute_id):
-            proof = sums.proofs.get(line.dimension.removeprefix(NUMBER_PREFIX), 0)
-            if proof != line.proof:
-                found[place] = line.model_copy(update={"proof": proof})
-    return tuple(found)

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from operators.admission import with_applied, with_recent
 from operators.attributes import fact_id, from_fact
-from operators.learning.evidence import DECAY, MAX_COUNT, decay, initial_expected, log_ratio
+from operators.learning.evidence import DECAY, MAX_COUNT, bet, decay, initial_expected, log_ratio
 from operators.learning.tiers import tier_of
 from schemas import MAX_FACTS, ONE, Attribute, AttributeSource, Fact, Interaction, Position, Profile
 
@@ -14,6 +14,8 @@ RECENT = 15
 RECENT_IDS = 32
 # Most attributes of a prior; the paper leaves it open.
 MAX_LINES = 40
+# The share of a value that too few users took to be counted, and of any value of an unknown population, in 1/1024.
+RARE_SHARE, UNKNOWN_SHARE = ONE // 64, ONE // 4
 # Most counters for older interactions: values per dimension, and dimensions, since an app's keys are endless.
 MAX_VALUES, MAX_DIMENSIONS = 48, 24
 
@@ -72,6 +74,7 @@ class _PriorLine:
     expected: int
     support: int
     last: int
+    proof: int = 0
 
 
 def statinit(profile: Profile | None, usual: Mapping[str, int] | None = None) -> tuple[Attribute, ...]:
@@ -120,8 +123,12 @@ def _decayed_visits(visits: int) -> int:
 
 
 def _visit(lines: dict[str, _PriorLine], facts: Sequence[Fact], usual: Mapping[str, int], before: int) -> None:
+    taken = {fact_id(fact) for fact in facts}
     for name, line in lines.items():
-        line.taken, line.expected = decay(line.taken), decay(line.expected) + usual.get(name, 0)
+        share = usual.get(name, 0)
+        odds = max(share, RARE_SHARE) if usual else UNKNOWN_SHARE
+        line.proof = decay(line.proof) + bet(line.taken, line.expected, odds, ONE if name in taken else 0)
+        line.taken, line.expected = decay(line.taken), decay(line.expected) + share
     for fact in facts:
         name = fact_id(fact)
         known = lines.get(name)
@@ -134,5 +141,7 @@ def _visit(lines: dict[str, _PriorLine], facts: Sequence[Fact], usual: Mapping[s
 
 def _attribute(line: _PriorLine) -> Attribute:
     taken, expected = min(line.taken, MAX_COUNT), min(line.expected, MAX_COUNT)
-    tier = tier_of(taken, expected, AttributeSource.PRIOR, line.support)
-    return from_fact(line.fact, tier, AttributeSource.PRIOR, counts=(taken, expected), support=line.support)
+    tier = tier_of(taken, expected, AttributeSource.PRIOR, line.support, proof=line.proof)
+    return from_fact(
+        line.fact, tier, AttributeSource.PRIOR, counts=(taken, expected), support=line.support, proof=line.proof
+    )

@@ -16,6 +16,8 @@ from schemas.skills import ONE, Attribute, AttributeSource, Evidence, Tier
 
 # The least (taken + 1) / (expected + 1) of each tier, as fractions; below the first the line is silent.
 TIER_RATIOS = ((Tier.LOW, 11, 10), (Tier.MEDIUM, 3, 2), (Tier.HIGH, 5, 2))
+# The nats from which a line has a tier. A person who chooses blindly reaches three of them with a chance of 5 %.
+TIER_NATS = ((Tier.HIGH, 3), (Tier.MEDIUM, 2), (Tier.LOW, 1))
 # A line that has recently cost chosen items eight places is silent until it helps again.
 MAX_COST = 8 * ONE
 _TIERS = tuple(Tier)
@@ -24,26 +26,32 @@ _SILENT, _LOW, _STATED = Tier.SILENT, Tier.LOW, AttributeSource.STATED
 _EARNED = frozenset({AttributeSource.PRIOR, AttributeSource.DISCOVERED})
 
 
-def tier_of(taken: int, expected: int, source: AttributeSource, support: int, gained: int = 0) -> Tier:
-    """Return the tier as a view of the counts.
+def proven_tier(proof: int) -> Tier:
+    """Return the tier of a proof in 1/1024 nats.
 
-    An earned line rises by at most one tier per choice that takes it (paper 2.5): low with the first, medium with the
-    second, high with the third. One that keeps costing places falls silent. A stated line stays at low at least.
-
-    >>> tier_of(1_024, 100, AttributeSource.DISCOVERED, 1), tier_of(3_000, 300, AttributeSource.DISCOVERED, 3)
-    (<Tier.LOW: 1>, <Tier.HIGH: 3>)
-    >>> tier_of(3_000, 3_000, AttributeSource.PRIOR, 5)
-    <Tier.SILENT: 0>
+    >>> proven_tier(2 * ONE), proven_tier(900)
+    (<Tier.MEDIUM: 2>, <Tier.SILENT: 0>)
     """
+    return next((tier for tier, nats in TIER_NATS if proof >= nats * ONE), _SILENT)
+
+
+def tier_of(taken: int, expected: int, source: AttributeSource, support: int, gained: int = 0, proof: int = 0) -> Tier:
+    """Return the tier as a view of the evidence.
+
+    An earned line has the tier that it has proven, and rises by at most one per choice that takes it (paper 2.5). One
+    that keeps costing places falls silent. Other lines follow from their counts; a stated one stays at low at least.
+
+    >>> tier_of(3_000, 300, AttributeSource.DISCOVERED, 3, proof=2_100), tier_of(3_000, 300, AttributeSource.GLOBAL, 0)
+    (<Tier.MEDIUM: 2>, <Tier.HIGH: 3>)
+    """
+    if source in _EARNED:
+        found = _SILENT if gained <= -MAX_COST else proven_tier(proof)
+        return found if support >= found else _TIERS[support]
     found, taken, expected = _SILENT, taken + ONE, expected + ONE
     for tier, parts, of in TIER_RATIOS:
         if taken * of < parts * expected:
             break
         found = tier
-    if source in _EARNED:
-        if gained <= -MAX_COST:
-            return _SILENT
-        return found if support >= found else _TIERS[support]
     return max(found, _LOW) if source is _STATED else found
 
 

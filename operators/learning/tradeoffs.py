@@ -12,7 +12,7 @@ from operator import mul
 from typing import NamedTuple
 
 from operators.habit_directions import BY_PREFIX, is_number_line
-from schemas import ONE, ItemFacts, SkillChange, SkillChangeKind
+from schemas import ONE, Attribute, ItemFacts, SkillChange, SkillChangeKind
 from schemas.diffs import CountDelta, NumberSums, PolicySkill
 from schemas.weights import MAX_OUTCOME_NUMBERS, Features
 
@@ -183,6 +183,17 @@ def without_number(sums: NumberSums, name: str) -> NumberSums:
         curves={both: value for both, value in sums.curves.items() if name not in both.split()},
         proofs={other: value for other, value in sums.proofs.items() if other != name},
     )
+
+
+def with_proofs(lines: Sequence[Attribute], sums: NumberSums) -> tuple[Attribute, ...]:
+    """Update the proofs of lines about numbers."""
+    found = list(lines)
+    for place, line in enumerate(lines):
+        if is_number_line(line.attribute_id):
+            proof = sums.proofs.get(line.dimension.removeprefix(BY_PREFIX), 0)
+            if proof != line.proof:
+                found[place] = line.model_copy(update={"proof": proof})
+    return tuple(found)
 
 
 def pair(one: str, other: str) -> str:

@@ -21,6 +21,7 @@ from operators.learning.evidence import (
     SLOWEST_DECAY,
     ListEvidence,
     attribution,
+    bet,
     counts_of,
     describe_counts,
     drift_detected,
@@ -161,7 +162,7 @@ def _expected(skill: PolicySkill, items: Sequence[ItemFacts], shown: ListEvidenc
         if name in shares and line.kind is not AttributeKind.PATTERN and (own := signed_strength(line)):
             without = shares[name] * math.exp(-own * DEFAULT_WEIGHTS.of(line.dimension))
             shares[name] = round(ONE * without / (without + ONE - shares[name])) if without else 0
-    return replace(shown, shares=shares)
+    return replace(shown, chances=shares)
 
 
 def _common_left(left: Sequence[ItemFacts], shown: ListEvidence) -> list[Fact]:
@@ -282,12 +283,13 @@ class EvidenceUpdate:
             if name in over:
                 self._shift(line, counts[name])
                 continue
-            taken, expected, gained = counts[name]
+            taken, expected, gained, proof = counts[name]
             taken_now[name] = taken
             is_supported, tier = name in supported, line.tier
             if taken or expected:
                 # A person, or a time before counts, may have given it the tier that it has.
-                tier = tier_of(taken, expected, line.source, max(line.support + is_supported, tier), gained)
+                steps = max(line.support + is_supported, tier)
+                tier = tier_of(taken, expected, line.source, steps, gained, proof)
                 if line.pinned:
                     tier = max(tier, line.tier)
             if is_supported or tier is not line.tier:  # most lines stay, and the tally has their counts
@@ -315,7 +317,7 @@ class EvidenceUpdate:
 
     def _discovered(self, name: str, fact: Fact, shown: ListEvidence, met: int, now: int, weight: int) -> Attribute:
         taken = shown.part(name) * weight // ONE if name in shown.taken else 0
-        expected = initial_expected(self.usual.get(name, 0), shown.shares.get(name, 0) * weight // ONE, met)
+        expected = initial_expected(self.usual.get(name, 0), shown.expected.get(name, 0) * weight // ONE, met)
         tier = tier_of(taken, expected, AttributeSource.DISCOVERED, 1)
         return from_fact(
             fact, tier, AttributeSource.DISCOVERED, counts=(taken, expected), confirmed_at=now, evidence=self.evidence
@@ -358,21 +360,23 @@ def _tally(
     numbers: NumberSums | None,
 ) -> CountDelta:
     begun: dict[str, tuple[int, int]] = {}
-    added: dict[str, tuple[int, int]] = {}
-    taken, shares = frozenset(shown.taken), shown.shares
+    added: dict[str, tuple[int, int, int]] = {}
+    taken, shares, expected = frozenset(shown.taken), shown.shares, shown.expected
     for line in lines:
         name = line.attribute_id
         if is_habit(name):
             continue
         if line.tier and not (line.taken or line.expected):
             begun[name] = counts_of(line)
-        to_taken = shown.part(name) * weight // ONE if name in taken else 0
-        to_expected = shares[name] * weight // ONE if name in shares else 0
+        part = shown.part(name) if name in taken else 0
+        to_taken = part * weight // ONE
+        to_expected = expected[name] * weight // ONE if name in shares else 0
+        nats = bet(*counts_of(line), shares[name], part) * weight // ONE if name in shares else 0
         if name in verdicts:
             more, less = verdicts[name]
             to_taken, to_expected = to_taken + more, to_expected + less
-        if to_taken or to_expected:
-            added[name] = (to_taken, to_expected)
+        if to_taken or to_expected or nats:
+            added[name] = (to_taken, to_expected, nats)
     fading = {"habits_forget": HABITS_FORGET, "habits": habits} if habits else {}
     return CountDelta.trusted(
         # An event of less weight than a choice forgets less, but at least a little.

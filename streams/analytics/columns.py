@@ -32,7 +32,7 @@ def _changes(diff: SkillDiff) -> Iterator[Row]:
         if change.discovered is not None:
             counts = change.discovered.taken, change.discovered.expected
         elif change.counts is None and diff.count_delta is not None:
-            counts = diff.count_delta.lines.get(change.attribute_id, (0, 0))
+            counts = diff.count_delta.lines.get(change.attribute_id, (0, 0, 0))[:2]
         yield {**dict(change), "taken": counts[0], "expected": counts[1]}
 
 

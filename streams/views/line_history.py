@@ -158,7 +158,7 @@ def _count_unchosen_with(diff: SkillDiff, attribute: str, choice: EvidenceChoice
         return None
     if attribute not in diff.count_delta.lines:
         return None
-    taken, expected = diff.count_delta.lines[attribute]
+    taken, expected, _ = diff.count_delta.lines[attribute]
     shown = len(choice.shown)
     return min(max(0, round(expected * shown / ONE) - bool(taken)), shown - 1)
 
