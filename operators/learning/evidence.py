@@ -101,6 +101,15 @@ def counts_for_tier(tier: Tier, expected: int = 0) -> int:
     return min(-(-(expected + ONE) * parts // of) - ONE, MAX_COUNT)
 
 
+def proof_for_tier(tier: Tier) -> int:
+    """Return the proof that gives a line a tier, with a margin.
+
+    >>> proof_for_tier(Tier.HIGH), proof_for_tier(Tier.SILENT)
+    (3993, 0)
+    """
+    return tier * ONE + 9 * ONE // 10 if tier else 0
+
+
 def is_counted(line: Attribute) -> bool:
     """True for a line with counts; a template's has only a tier."""
     return bool(line.taken or line.expected)

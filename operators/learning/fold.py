@@ -7,7 +7,7 @@ from typing import Any
 
 from operators.admission import is_applied, with_applied, with_recent
 from operators.habit_directions import is_habit
-from operators.learning.evidence import MAX_COUNT
+from operators.learning.evidence import MAX_COUNT, proof_for_tier
 from operators.learning.habits import habits_after, with_habit_counts
 from operators.learning.tradeoffs import numbers_after, with_proofs
 from operators.stated import avoided_ids, lasting_statements
@@ -247,7 +247,7 @@ def counts_after(lines: Iterable[Attribute], tally: CountDelta) -> dict[str, Cou
             continue  # a habit's counts are the skill's own
         taken, expected, gained, proof = line.taken, line.expected, line.gained, line.proof
         if name in begun:
-            taken, expected = begun[name]
+            (taken, expected), proof = begun[name], proof_for_tier(line.tier)
         if line.source is not _STATED:
             for _ in rounds:
                 taken -= taken // forget
@@ -330,6 +330,7 @@ def _change(update: dict[str, Any], change: SkillChange, evidence: Evidence, now
         case SkillChangeKind.SET:
             update |= {"tier": change.after, "contradictions": 0}
             if change.counts is not None:
+                update["proof"] = proof_for_tier(update["tier"])
                 update["support"] = max(update["support"], change.after or 0)
         case SkillChangeKind.PINNED | SkillChangeKind.UNPINNED:
             update["pinned"] = change.kind is SkillChangeKind.PINNED

@@ -16,8 +16,6 @@ from schemas.skills import ONE, Attribute, AttributeSource, Evidence, Tier
 
 # The least (taken + 1) / (expected + 1) of each tier, as fractions; below the first the line is silent.
 TIER_RATIOS = ((Tier.LOW, 11, 10), (Tier.MEDIUM, 3, 2), (Tier.HIGH, 5, 2))
-# The nats from which a line has a tier. A person who chooses blindly reaches three of them with a chance of 5 %.
-TIER_NATS = ((Tier.HIGH, 3), (Tier.MEDIUM, 2), (Tier.LOW, 1))
 # A line that has recently cost chosen items eight places is silent until it helps again.
 MAX_COST = 8 * ONE
 _TIERS = tuple(Tier)
@@ -27,12 +25,14 @@ _EARNED = frozenset({AttributeSource.PRIOR, AttributeSource.DISCOVERED})
 
 
 def proven_tier(proof: int) -> Tier:
-    """Return the tier of a proof in 1/1024 nats.
+    """Return the tier of a proof in 1/1024 nats: low from one nat, medium from two, high from three.
+
+    A person who chooses blindly reaches three nats with a chance of 5 %.
 
     >>> proven_tier(2 * ONE), proven_tier(900)
     (<Tier.MEDIUM: 2>, <Tier.SILENT: 0>)
     """
-    return next((tier for tier, nats in TIER_NATS if proof >= nats * ONE), _SILENT)
+    return _TIERS[min(max(proof // ONE, 0), Tier.HIGH)]
 
 
 def tier_of(taken: int, expected: int, source: AttributeSource, support: int, gained: int = 0, proof: int = 0) -> Tier:

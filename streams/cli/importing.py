@@ -37,7 +37,7 @@ def import_(
     as_json: AsJson = False,
     bootstrap: Bootstrap = None,
 ) -> None:
-    """Stream a data set's items, histories and shown lists into Kafka.
+    """Stream a data set's items and choices into Kafka.
 
     Histories feed the prior; a list becomes a ranking and a selection. docs/datasets.md has the mappings. Events that
     Kafka still has are not sent again, so a repeated import continues an interrupted one.

@@ -58,7 +58,8 @@ def nested(value: Any, extra: dict[str, Any]) -> Any:
         return value
     free = {
         "metadata", "shares", "usual", "older", "older_known", "companions", "items", "domains", "lines", "begun",
-        "places", "measures", "habits", "mix", "dimensions", "against", "drift",
+        "places", "measures", "habits", "mix", "dimensions", "against", "drift", "numbers", "variances",
+        "spread", "tastes",
     }  # fmt: skip
     return {name: part if name in free else nested(part, extra) for name, part in value.items()} | extra
 
@@ -145,5 +146,5 @@ class TestStory:
         assert is_sealed(old.model_copy(update={"chain": seal_diff(old, None).chain}), None)
         assert diff.count_delta is not None
         assert set(diff.count_delta.begun) == {line.attribute_id for line in then.attributes}
-        assert [line.tier for line in after.attributes[:3]] == [Tier.HIGH, Tier.HIGH, Tier.MEDIUM]
-        assert all(line.taken for line in after.attributes)
+        assert [line.tier for line in after.attributes[:3]] == [Tier.HIGH, Tier.HIGH, Tier.LOW]
+        assert all(line.taken for line in after.attributes if line.tier)

@@ -393,6 +393,9 @@ export interface components {
          *     took items with this fact, and how often a random choice from the shown items would have. The tier follows from
          *     them. Both are 0 in lines of a template.
          *
+         *     `proof` is the sum of the line's bets, decaying too: before each choice it bets on its value. The tier of what a
+         *     person did not state follows from it.
+         *
          *     `gained` is the number of places, in 1/1024 and decaying too, by which the line lifted taken items.
          */
         Attribute: {
@@ -410,6 +413,11 @@ export interface components {
             expected: number;
             /** @default 0 */
             gained: number;
+            /**
+             * @description Nats that the line has won against luck, in 1/1024.
+             * @default 0
+             */
+            proof: number;
             /**
              * @description Choices that confirmed it, the prior's included.
              * @default 0
@@ -659,6 +667,7 @@ export interface components {
             lines?: {
                 [key: string]: [
                     number,
+                    number,
                     number
                 ];
             };
@@ -678,6 +687,8 @@ export interface components {
                     number
                 ];
             };
+            /** @description The additions to the skill's sums. */
+            numbers?: components["schemas"]["NumberSums"] | null;
         };
         /**
          * @description The signal, correction or abstention behind a diff.
@@ -825,16 +836,22 @@ export interface components {
             attribute_id?: string | null;
         };
         /**
-         * @description The evidence for each candidate before weights, in the ranking's order.
+         * @description A ranking's evidence and prediction, in its order, with which the choice is compared.
          *
-         *     `dimensions` are sums of the evidence weights of a skill's lines. Rows with equal entries are left out.
+         *     `mix` has the community's evidence before weights; rows with equal entries are left out. `chances` are predicted by
+         *     skill and domain, without the community, in 1/1024; `numbers` is how the prediction weighs them.
          */
         Features: {
             mix?: {
                 [key: string]: number[];
             };
-            dimensions?: {
-                [key: string]: number[];
+            /** @default [] */
+            chances: number[];
+            numbers?: {
+                [key: string]: [
+                    number,
+                    number
+                ];
             };
         };
         /** @description An invalid field. Its value is never quoted. */
@@ -999,12 +1016,28 @@ export interface components {
          * @description The parts that a ranking adds up.
          * @enum {string}
          */
-        Mix: "skill" | "companions" | "popularity" | "facets";
+        Mix: "skill" | "companions" | "popularity" | "facets" | "tastes";
         /**
          * @description The reason why a correction changed nothing.
          * @enum {string}
          */
         NotUnderstood: "for-another" | "not-kept" | "not-read" | "other-language" | "no-measure" | "unknown-name" | "no-wish";
+        /**
+         * @description A person's evidence on numbers, in 1/1024; `operators.learning.tradeoffs` reads it.
+         *
+         *     `pulls` and `proofs` (in nats) have a sum per number, `curves` one per pair of numbers, such as `changes price`.
+         */
+        NumberSums: {
+            pulls?: {
+                [key: string]: number;
+            };
+            curves?: {
+                [key: string]: number;
+            };
+            proofs?: {
+                [key: string]: number;
+            };
+        };
         /** @description One answer to a question: a fact. */
         Option: {
             attribute_id: string;
@@ -1044,6 +1077,7 @@ export interface components {
                     number
                 ];
             };
+            numbers?: components["schemas"]["NumberSums"] | null;
             /** @default [] */
             stated: components["schemas"]["Statement"][];
             /**
