@@ -147,7 +147,7 @@ def summary(places: Places, seed: int = 0) -> Summary:
         hit_at_1=float(hits.mean()),
         ndcg_at_5=float(ndcg_at(5, ranks).mean()),
         mrr=float((1 / ranks).mean()),
-        ci95=_ratio(per_user, [len(of_user) for of_user in measured], seed).ci95,
+        ci95=ratio(per_user, [len(of_user) for of_user in measured], seed).ci95,
         early=float(hits[~is_late].mean()),
         late=float(hits[is_late].mean()) if is_late.any() else float("nan"),
         by_seen={name: float(hits[buckets == name].mean()) for name, count in counts.items() if count},
@@ -161,7 +161,7 @@ def minus(one: Places, other: Places, seed: int = 0) -> Difference:
     Choices count alike. The interval resamples users with all their choices, so that a repeated choice of one user is
     no evidence from many.
     """
-    return _ratio(*_leads(one, other, BUCKETS), seed)
+    return ratio(*_leads(one, other, BUCKETS), seed)
 
 
 def growth_rate(one: Places, other: Places, seed: int = 0) -> Difference | None:
@@ -191,7 +191,7 @@ def _leads(one: Places, other: Places, buckets: Collection[str]) -> tuple[list[f
     return sums, counts
 
 
-def _ratio(sums: ArrayLike, counts: ArrayLike, seed: int) -> Difference:
+def ratio(sums: ArrayLike, counts: ArrayLike, seed: int) -> Difference:
     """A mean over choices with its interval, from sums by user."""
     totals, numbers = np.asarray(sums, dtype=np.float64), np.asarray(counts, dtype=np.float64)
     users, value = len(numbers), float(totals.sum() / numbers.sum())

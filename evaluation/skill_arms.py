@@ -13,6 +13,7 @@ from operators.admission import contrast_id
 from operators.contrast import reverse_rank
 from operators.evolve.proposals import CountsReasoner, RulesReasoner
 from operators.language.privacy import KEEP_ALL
+from operators.learning.choice_model import ListFeatures
 from operators.learning.evidence import to_fixed_point
 from operators.learning.outcomes import outcome_of
 from operators.options import EvolveMode
@@ -20,7 +21,18 @@ from operators.steps import EvolveState, EvolveStep, Reason, SkillStart, learn
 from operators.steps import prior as interactions
 from operators.steps import rank as ranking
 from operators.weights import DEFAULT_WEIGHTS, RankWeights, softmax
-from schemas import Contrast, Features, Interaction, PolicySkill, Position, Profile, Weights, derived_id
+from schemas import (
+    Attribute,
+    Contrast,
+    Features,
+    Interaction,
+    ItemFacts,
+    PolicySkill,
+    Position,
+    Profile,
+    Weights,
+    derived_id,
+)
 from schemas.base import Domain, UserId
 from streams.importers import Visit
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
@@ -44,8 +56,8 @@ class Rule:
     """The parts of the pipeline that an arm has.
 
     Without `from_history` skills start from nothing; `retrieves` uses the community's facets, companions and
-    popularity, without `propagates` only from the user's own memory; `reason` makes a new reasoner for each run;
-    without `counts` lines rank by their tiers.
+    popularity, without `propagates` only from the user's own memory; `weighs_domain` adds the numbers and tastes of the
+    domain; `reason` makes a new reasoner for each run; without `counts` lines rank by their tiers.
     """
 
     name: str
@@ -55,18 +67,20 @@ class Rule:
     from_history: bool = True
     retrieves: bool = True
     propagates: bool = True
+    weighs_domain: bool = True
     evolve: EvolveStep = field(default_factory=lambda: EvolveStep(privacy=KEEP_ALL, gate=OUTPUT_GATE))
     reason: Callable[[], Reason] = lambda: CountsReasoner().reason
     counts: bool = True
 
 
-NO_SKILL, PRIOR, RULES, SAGER = "no-skill", "prior", "rules", "sager"
+NO_SKILL, POPULATION, PRIOR, RULES, FORMER, SAGER = "no-skill", "population", "prior", "rules", "former", "sager"
 INCREMENTAL = EvolveStep(mode=EvolveMode.INCREMENTAL, privacy=PRIVACY, gate=OUTPUT_GATE)
 # The arms of `sager eval stream`.
 STREAM_RULES: Mapping[str, Rule] = {
     rule.name: rule
     for rule in (
-        Rule(NO_SKILL, "the community alone", ranks=False, learns=False),
+        Rule(NO_SKILL, "the community alone", ranks=False, learns=False, weighs_domain=False),
+        Rule(POPULATION, "the community and the domain's weights, no person", ranks=False, learns=False),
         Rule(PRIOR, "the skill that the history gives, frozen", learns=False),
         Rule(
             RULES,
@@ -75,6 +89,7 @@ STREAM_RULES: Mapping[str, Rule] = {
             reason=lambda: RulesReasoner().reason,
             counts=False,
         ),
+        Rule(FORMER, "the former learning rule: counts of facts, no numbers", weighs_domain=False),
         Rule(SAGER, "the product as it ships"),
     )
 }
@@ -180,10 +195,7 @@ class SkillArm:
 
     async def rank(self, user_id: str, choice: Choice, instruction: str = "") -> RankedArm:
         """The orders of a list by each ranker, now."""
-        skill = self._players[user_id].skill
-        items = [self.plan.facts[item_id] for item_id in choice.candidates]
-        lines, context = self._rank.lines(skill), choice.context
-        spoken = self._rank.features_of(items, lines, context, choice.popularity, self.weights, skill.numbers)
+        items, spoken = self.features(user_id, choice)
         weighed = {
             by: self._rank.order(items, spoken, instruction, choice.request_id, self._weights_of(by)) for by in self._by
         }
@@ -191,11 +203,22 @@ class SkillArm:
         chances = dict(zip(choice.candidates, softmax(list(map(math.fsum, zip(*parts, strict=True)))), strict=True))
         return RankedArm({by: found.order for by, found in weighed.items()}, weighed[RankBy.MIX].features, chances)
 
+    def features(self, user_id: str, choice: Choice) -> tuple[list[ItemFacts], ListFeatures]:
+        """The items of a list, with their features now."""
+        skill = self._players[user_id].skill
+        items = [self.plan.facts[item_id] for item_id in choice.candidates]
+        lines, context = self._lines(skill), choice.context
+        return items, self._rank.features_of(items, lines, context, choice.popularity, self.weights, skill.numbers)
+
     def slim(self, user_id: str, skill: PolicySkill | None = None, tokens: int | None = None, task: str = "") -> str:
         """A slim skill's text for a task, as in the worker."""
         rank = self._rank if tokens is None else replace(self._rank, slim_tokens=tokens)
         shares = self.plan.populations[user_id].shares
         return rank.extract(skill or self._players[user_id].skill, task, shares).text
+
+    def _lines(self, skill: PolicySkill) -> Sequence[Attribute]:
+        """The lines that rank."""
+        return self._rank.lines(skill)
 
     def _weights_of(self, by: RankBy) -> RankWeights:
         match by:
@@ -275,6 +298,8 @@ class SkillArm:
         if outcome is not None:
             self._learned = weigh.apply_outcome(held, outcome)
             self.weights = weigh.rank_weights(self._learned)
+            if not self.rule.weighs_domain:
+                self.weights = replace(self.weights, numbers={}, fact_counts={})
 
     def _visit(self, user_id: str, player: _Player, taken: Visit) -> None:
         """Count a visit without a list, for prior and skill."""

@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from evaluation.former import FormerArm
 from evaluation.measures import Places, growth_rate, minus, summary
 from evaluation.plans import Choice, Plan
 from evaluation.simulation import Progress, Turn, no_progress, simulate
-from evaluation.skill_arms import PRIOR, RankBy, RankedArm, Rule, SkillArm
+from evaluation.skill_arms import FORMER, PRIOR, RankBy, RankedArm, Rule, SkillArm
 from streams.importers import Visit
 
 # A chance below this counts as this, so that one surprise does not decide a mean.
@@ -61,7 +62,7 @@ async def simulate_user(
 ) -> StreamResult:
     """Play all choices of a plan with one arm."""
     began = time.process_time()
-    arm = SkillArm(rule, plan, by, weighs=weighs)
+    arm = (FormerArm if rule.name == FORMER else SkillArm)(rule, plan, by, weighs=weighs)
     places: dict[RankBy, dict[str, dict[int, int]]] = {each: {user_id: {} for user_id in plan.choices} for each in by}
     seen: Counter[str] = Counter()
     losses: list[float] = []

@@ -108,7 +108,7 @@ def stream(*args):
 @pytest.mark.parametrize(
     ("args", "told"),
     [
-        (("--arm", "popularity"), "no-skill, prior, rules, sager"),
+        (("--arm", "popularity"), "no-skill, population, prior, rules, former, sager"),
         (("--candidates", "rare"), "uniform, popular, exposed"),
         (("--by", "chance"), "skill, fixed, mix"),
         (("--history", "three"), "no number of visits"),

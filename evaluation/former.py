@@ -1,0 +1,67 @@
+"""The learning rule before numbers and predictions, to compare with."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from evaluation.plans import Plan
+from evaluation.skill_arms import Rule, SkillArm, _Player
+from operators.attributes import fact_id, from_fact
+from operators.learning.evidence import ListEvidence, decay, initial_expected, signed_strength
+from operators.learning.limits import DEFAULT_LIMITS
+from operators.learning.tiers import tier_of
+from operators.statinit import facts_of, parser_for
+from schemas import ONE, Attribute, AttributeSource, Candidate, Contrast, PolicySkill, Tier
+
+_EARNED = AttributeSource.DISCOVERED
+
+
+class FormerArm(SkillArm):
+    """Skills that count facts against the shares of the list.
+
+    Integers are facts; a list's numbers and the domain's tastes do not rank, nor does a line that is taken less than
+    1.1 times as often as offered. It has no drift test and no limit on a line's cost.
+    """
+
+    def __init__(self, rule: Rule, plan: Plan, *args: Any, **options: Any) -> None:
+        parser = parser_for(plan.domain, {})
+        facts = {item_id: facts_of(_with_integers(item), parser) for item_id, item in plan.items.items()}
+        unmeasured = {item_id: found.model_copy(update={"measures": {}}) for item_id, found in facts.items()}
+        super().__init__(rule, replace(plan, facts=unmeasured), *args, **options)
+
+    def _lines(self, skill: PolicySkill) -> list[Attribute]:
+        return [line for line in super()._lines(skill) if _former_tier(line)]
+
+    async def _evolve(self, user_id: str, contrast: Contrast, popularity: Mapping[str, int]) -> None:
+        del popularity
+        player = self._players[user_id]
+        skill, shown = player.skill, ListEvidence.of((contrast.chosen,), contrast.unchosen)
+        lines = [_counted(line, shown) for line in skill.attributes]
+        known = {line.attribute_id for line in lines}
+        met = skill.contrasts + max([line.support for line in lines], default=0)
+        for fact in contrast.chosen.facts:
+            if (name := fact_id(fact)) not in known:
+                expected = initial_expected(player.usual.get(name, 0), shown.shares[name], met)
+                lines.append(from_fact(fact, Tier.LOW, _EARNED, counts=(ONE, expected), support=1))
+        lines.sort(key=signed_strength, reverse=True)
+        after = {"attributes": tuple(lines[: DEFAULT_LIMITS.attributes]), "contrasts": skill.contrasts + 1}
+        player.skill = skill.model_copy(update={**after, "version": skill.version + 1})
+
+    def _weigh(self, player: _Player, skill: PolicySkill, contrast: Contrast) -> None:
+        super()._weigh(player, skill.model_copy(update={"attributes": tuple(self._lines(skill))}), contrast)
+
+
+def _with_integers(item: Candidate) -> Candidate:
+    # A text of digits is a fact still.
+    whole = {key: str(value) for key, value in item.metadata.items() if type(value) is int}
+    return item.model_copy(update={"metadata": {**item.metadata, **whole}})
+
+
+def _former_tier(line: Attribute) -> Tier:
+    return tier_of(line.taken, line.expected, AttributeSource.GLOBAL, 0)
+
+
+def _counted(line: Attribute, shown: ListEvidence) -> Attribute:
+    name = line.attribute_id
+    taken = decay(line.taken) + (ONE if name in shown.taken else 0)
+    return line.model_copy(update={"taken": taken, "expected": decay(line.expected) + shown.shares.get(name, 0)})
