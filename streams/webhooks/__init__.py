@@ -1,1 +1,0 @@
-"""Posts changed slim skills to endpoints, signed after Standard Webhooks."""
