@@ -22,12 +22,11 @@ BODY_BYTES: Final = 16 * KIB  # a request's body: a command takes a few hundred 
 LARGER_BODIES: Final = (
     (re.compile(r"/v1/events(?:/lint)?|/v1/rank"), MIB, Scope.PRODUCE),
     (re.compile(r"/v1/users/[^/]+/domains/[^/]+/corrections"), MIB, Scope.CHANGE_USER),
-    (re.compile(r"/v1/users/[^/]+/import"), 16 * MIB, Scope.CHANGE_USER),
 )
 BATCH_EVENTS = 500  # events in a batch
 WAITING_CALLS = 512  # calls at once that wait for a worker's answer
 READ_THREADS, QUEUED_READS = 4, 64  # threads that read the snapshot, and reads that wait for one
-SEARCH_THREADS, QUEUED_SEARCHES = 4, 8  # threads that export, preview or import, which takes seconds or minutes each
+SEARCH_THREADS, QUEUED_SEARCHES = 4, 8  # threads that export or preview, which takes seconds or minutes each
 BUCKETS = 10_000  # one or two megabytes; beyond that the least recently used bucket is dropped
 
 

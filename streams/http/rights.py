@@ -1,29 +1,25 @@
-"""Routes of a person's rights: export, import and erasure."""
+"""Routes of a person's rights: export and erasure."""
 
 import os
 import tempfile
 from collections.abc import Iterator
 from functools import partial
-from io import BytesIO
 from typing import Annotated, Any, BinaryIO, Self
 
-from confluent_kafka import KafkaException
-from fastapi import Query, Request, Response
+from fastapi import Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field, model_validator
 
 from schemas import DomainField, Receipt, UserIdField
-from streams.exceptions import NotProduced
 from streams.http.api import ApiParam
-from streams.http.problems import RETRY, Problem, checked_fields
-from streams.http.routing import MAX_ID_CHARS, Body, DomainQuery, TokenParam, UserPath, json_response, require, router
+from streams.http.problems import Problem
+from streams.http.routing import MAX_ID_CHARS, Body, TokenParam, UserPath, json_response, require, router
 from streams.http.tokens import Scope
-from streams.rights import exporting, importing
-from streams.rights.previews import SkillImportPreview, StoreErasure, preview_erasure, preview_import
+from streams.rights import exporting
+from streams.rights.previews import StoreErasure, preview_erasure
 from streams.settings import Settings
 
 GZIP = "application/gzip"
-CONFIRM = "The user's id, to carry it out. Without it the response is a preview."
 _FILE: dict[str, Any] = {"content": {GZIP: {"schema": {"type": "string", "format": "binary"}}}}
 
 routes = router("rights")
@@ -35,7 +31,9 @@ class ErasureBody(Body):
     everything: bool = Field(default=False, strict=True, description="The whole person, in every domain.")
     domain: DomainField | None = None
     line: Annotated[str, Field(min_length=1, max_length=MAX_ID_CHARS)] | None = None
-    confirm: UserIdField | None = Field(default=None, description=CONFIRM)
+    confirm: UserIdField | None = Field(
+        default=None, description="The user's id, to carry it out. Without it the response is a preview."
+    )
 
     @model_validator(mode="after")
     def _names_its_target(self) -> Self:
@@ -61,21 +59,6 @@ class ErasureOutcome(BaseModel):
     event_id: str
     carried_out: bool
     receipt: Receipt | None = None
-
-
-class ImportPreview(BaseModel):
-    """The effect an import would have."""
-
-    exported_from: str = Field(description="The user's id in the export.")
-    comes: list[SkillImportPreview]
-
-
-class ImportOutcome(BaseModel):
-    """The outcome of an import."""
-
-    carried_out: bool
-    statements: int
-    skills: list[importing.ImportedSkill]
 
 
 @routes.get(
@@ -110,61 +93,11 @@ async def forget_user(api: ApiParam, token: TokenParam, user: UserPath, body: Er
         inventory = found.inventory
         more = {"domains": inventory.domains, "unread": inventory.unread}
         return json_response(ErasurePreview(known=inventory.is_known, goes=found.stores, **more))
-    _check_confirm(body.confirm, user)
+    if body.confirm != user:
+        raise Problem(409, "`confirm` is not the id of this user: nothing was done")
     request, receipt = await api.forget(token, user, body.domain, body.line)
     done = ErasureOutcome(event_id=request.event_id, carried_out=receipt is not None, receipt=receipt)
     return json_response(done, 202 if receipt is None else 200)
-
-
-@routes.post(
-    "/v1/users/{user}/import",
-    dependencies=[require(Scope.CHANGE_USER)], response_model=ImportPreview | ImportOutcome,
-    responses={202: {"model": ImportOutcome, "description": "Sent; no worker has carried all of it out yet."}},
-    openapi_extra={"requestBody": {"required": True, **_FILE}},
-)  # fmt: skip
-async def import_user(
-    request: Request,
-    api: ApiParam,
-    token: TokenParam,
-    user: UserPath,
-    domain: DomainQuery = None,
-    reason: Annotated[str, Query(max_length=300, description="Why, for the log.")] = "",
-    confirm: Annotated[UserIdField | None, Query(description=CONFIRM)] = None,
-) -> Response:
-    """Import an export; its skills replace those of their domains.
-
-    Without `confirm` the response is a preview. With the user's id in `confirm` it is carried out.
-    """
-    if request.headers.get("content-type") != GZIP:
-        raise Problem(415, f"send `Content-Type: {GZIP}`: the answer of /export", {"Accept": GZIP})
-    if confirm is not None:
-        _check_confirm(confirm, user)
-    body, order = await request.body(), importing.ImportOrder(token.name, reason)
-    done = await api.search(token, partial(_import, api.settings, body, user, order, domain, confirm is None))
-    return json_response(done, 202 if isinstance(done, ImportOutcome) and not done.carried_out else 200)
-
-
-def _check_confirm(confirm: str, user: str) -> None:
-    if confirm != user:
-        raise Problem(409, "`confirm` is not the id of this user: nothing was done")
-
-
-def _import(
-    settings: Settings, body: bytes, user: str, order: importing.ImportOrder, domain: str | None, is_preview: bool
-) -> ImportPreview | ImportOutcome:
-    try:
-        bundle = importing.load(BytesIO(body))
-    except importing.InvalidExport as error:
-        raise Problem(422, str(error)) from None
-    if is_preview:
-        comes = preview_import(settings, bundle, user, order.at, domain)
-        return ImportPreview(exported_from=bundle.header.user_id, comes=comes)
-    try:
-        with checked_fields():
-            done = importing.import_bundle(settings, bundle, user, order, settings.http_wait_seconds, domain=domain)
-    except (KafkaException, NotProduced) as error:
-        raise Problem(503, "Kafka did not acknowledge it; it may or may not be carried out", RETRY) from error
-    return ImportOutcome(carried_out=done.is_applied, statements=done.statements, skills=done.skills)
 
 
 def _export_to_file(settings: Settings, user: str) -> BinaryIO | None:

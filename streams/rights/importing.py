@@ -5,10 +5,9 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import BinaryIO, Self
+from typing import BinaryIO
 from uuid import uuid4
 
-from pydantic import BaseModel
 from pydantic_core import from_json, to_json
 
 from operators.stated import lasting_statements, live_statements
@@ -54,35 +53,13 @@ class ImportOrder:
     at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
 
-class ImportedSkill(BaseModel):
-    """An imported skill's new version; None: not applied yet."""
-
-    domain: str
-    version: int | None
-    lines_in: int
-    lines_out: int
-    refused: int
-
-    @classmethod
-    def of(cls, domain: str, diff: SkillDiff | None) -> Self:
-        """Return the result of a skill's command."""
-        version, changes, refused = (None, (), ()) if diff is None else (diff.version, diff.changes, diff.refused)
-        lines_in = sum(change.after is not None for change in changes)
-        counts = {"lines_in": lines_in, "lines_out": len(changes) - lines_in, "refused": len(refused)}
-        return cls(domain=domain, version=version, **counts)
-
-
-class ImportResult(BaseModel):
-    """Applied statements, card lines and skills."""
+@dataclass
+class ImportResult:
+    """Applied statements, card lines, and diffs by domain; None: not applied in time."""
 
     statements: int = 0
     lines: int = 0
-    skills: list[ImportedSkill] = []
-
-    @property
-    def is_applied(self) -> bool:
-        """True if a worker has applied all skills."""
-        return all(skill.version is not None for skill in self.skills)
+    diffs: dict[str, SkillDiff | None] = field(default_factory=dict)
 
 
 def load(source: BinaryIO) -> Bundle:
@@ -150,7 +127,7 @@ def import_bundle(
     done = ImportResult()
     with CommandClient(settings, user) as client:
         for skill, command in zip(skills, commands, strict=True):
-            done.skills.append(ImportedSkill.of(skill.domain, client.change_skill(command, seconds)))
+            done.diffs[skill.domain] = client.change_skill(command, seconds)
             for correction in statement_corrections(skill, user, order):
                 if client.change_skill(correction, seconds) is not None:
                     done.statements += len(correction.directives)

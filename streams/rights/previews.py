@@ -1,4 +1,4 @@
-"""The stored data about a person; previews of erasures and imports."""
+"""The stored data about a person, and previews of erasures."""
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
@@ -8,14 +8,12 @@ import orjson
 from pydantic import BaseModel
 
 from operators.history import at_version
-from operators.stated import lasting_statements, live_statements
 from schemas import TOPICS, BadRecord, CardDiff, ForgetRequest, PolicySkill, Receipt, SkillDiff, Topic, decode
 from schemas.codec import line_digest
 from streams.analytics import MaterializerError, read
 from streams.analytics.erasure import erasure_filter_of
 from streams.kafka.scanner import NoSuchTopic, OnProgress, Scanner
 from streams.rights.exporting import NAMING_USERS, DataSubject, data_subject, export_topic, personal_tables
-from streams.rights.importing import Bundle
 from streams.settings import Settings
 from streams.views.skills import nearest_users
 
@@ -238,28 +236,3 @@ def forget_request(
     """Return the request to erase a person, a domain or a line."""
     digest = None if line is None or domain is None else line_digest(user, domain, line)
     return ForgetRequest(event_id=event_id, occurred_at=at, user_id=user, domain=domain, line=digest, actor=actor)
-
-
-class SkillImportPreview(BaseModel):
-    """A skill to import; `replaces`: lines of the existing skill."""
-
-    domain: str
-    lines: int
-    statements: int
-    replaces: int | None
-
-
-def preview_import(
-    settings: Settings, bundle: Bundle, user: str, at: datetime, domain: str | None = None
-) -> list[SkillImportPreview]:
-    """Return the skills of an import, without statements that end before `at`."""
-    inventory = skills(settings, user)
-    return [
-        SkillImportPreview(
-            domain=skill.domain,
-            lines=len(skill.attributes),
-            statements=len(lasting_statements(live_statements(skill, at))),
-            replaces=None if (old := inventory.skill(skill.domain)) is None else len(old.attributes),
-        )
-        for skill in bundle.chosen(domain)
-    ]

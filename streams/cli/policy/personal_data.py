@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, BinaryIO
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
@@ -26,6 +26,7 @@ from streams.cli.policy import (
 )
 
 if TYPE_CHECKING:
+    from schemas import SkillDiff
     from streams.settings import Settings
 
 
@@ -93,30 +94,36 @@ def import_(
     sensitive words, and apply their own limit of lines.
     """
     from streams.rights import importing  # noqa: PLC0415
-    from streams.rights.previews import preview_import  # noqa: PLC0415
+    from streams.rights.previews import skills  # noqa: PLC0415
 
     with file.open("rb") as source:
         bundle = importing.load(source)
     chosen = connected_settings(bootstrap)
     user = as_user or bundle.header.user_id
     order = importing.ImportOrder(actor or current_user(), reason)
-    replaced = [
-        each.domain for each in preview_import(chosen, bundle, user, order.at, domain) if each.replaces is not None
-    ]
+    known = skills(chosen, user)
+    replaced = [skill.domain for skill in bundle.chosen(domain) if known.skill(skill.domain) is not None]
     if replaced:
         confirm(f"{user} has a skill in {', '.join(replaced)}: replace its lines with the exported ones?", yes=yes)
     done = importing.import_bundle(chosen, bundle, user, order, wait, domain=domain)
+    rows = [_imported(name, diff) for name, diff in done.diffs.items()]
     if as_json:
-        print_json({"user_id": user, **done.model_dump(mode="json")})
+        print_json({"user_id": user, "statements": done.statements, "lines": done.lines, "skills": rows})
     else:
         sent = {"changes of the card": done.lines, "statements": done.statements}
         print_fields({f"{kind} sent": count for kind, count in sent.items() if count})
-        for each in done.skills:
-            counts = f"version {each.version}, {each.lines_in} lines in, {each.lines_out} out, {each.refused} refused"
-            print(printable(f"{user} · {each.domain}: {'sent' if each.version is None else counts}"))
-    if wait and not done.is_applied:
+        print_rows(rows, user)
+    if wait and None in done.diffs.values():
         note(f"no worker of {chosen.app_id} has applied everything within {wait:g} s. Workers will apply it later")
         raise typer.Exit(FAILED)
+
+
+def _imported(domain: str, diff: "SkillDiff | None") -> dict[str, Any]:
+    """Return the counts of an imported skill; without a version if not applied."""
+    changes, refused = ((), ()) if diff is None else (diff.changes, diff.refused)
+    lines_in = sum(change.after is not None for change in changes)
+    counts = {"lines_in": lines_in, "lines_out": len(changes) - lines_in, "refused": len(refused)}
+    return {"domain": domain, "version": diff and diff.version, **counts}
 
 
 @group.command(

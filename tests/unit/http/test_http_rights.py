@@ -1,4 +1,4 @@
-"""What people may have, over real HTTP: a line explained, forgetting and importing in two steps, arms, dead letters."""
+"""What people may have, over real HTTP: a line explained, forgetting in two steps, exporting."""
 
 import gzip
 import io
@@ -14,12 +14,10 @@ from streams.http import rights
 from streams.http.api import Api
 from streams.rights import exporting, importing
 from streams.rights.previews import DataInventory, ErasureReach, StoreErasure
-from streams.settings import Settings
 from tests import analytics_world
 from tests.builders import NOW
 from tests.unit.http.http_world import Served, Tokens, history, settings_of
 
-GZIP = {"Content-Type": "application/gzip"}
 EVERYTHING = {"everything": True}
 
 
@@ -100,46 +98,13 @@ def test_erasure_has_a_preview_and_requires_the_users_id(api, file, forgets):
     assert [(each.user_id, each.domain, each.actor) for each in forgets] == [("ann", None, "ann's app")]
 
 
-# --- importing and exporting
+# --- exporting
 
 
 def an_export() -> bytes:
     header = exporting.Header(user_id="ann", prefix="sager.", exported_at=NOW)
     skill = {"topic": "skills", "value": history("ann", "books")[0]}
     return gzip.compress(b"\n".join([encode(header), to_json(skill), b'{"end": {}}', b""]), mtime=0)
-
-
-def test_import_has_a_preview_and_requires_the_users_id(api, file, monkeypatch):
-    orders = []
-
-    def import_bundle(
-        _: Settings, bundle: importing.Bundle, user: str, order: importing.ImportOrder, seconds: float, **__: object
-    ) -> Any:
-        orders.append((bundle.header.user_id, user, order.actor))
-        return importing.ImportResult(skills=[importing.ImportedSkill.of("books", history("ann", "books")[1][0])])
-
-    monkeypatch.setattr("streams.rights.previews.skills", lambda _, user: DataInventory(user))
-    monkeypatch.setattr(importing, "import_bundle", import_bundle)
-    token, body = file.make("change-user", user="anna", name="helper"), an_export()
-
-    preview = api.request("/v1/users/anna/import", token, "POST", body, **GZIP)
-    assert (preview.status, orders) == (200, [])
-    assert preview.body["exported_from"] == "ann"
-    assert preview.body["comes"] == [{"domain": "books", "lines": 3, "statements": 0, "replaces": None}]
-    assert api.request("/v1/users/anna/import?confirm=ann", token, "POST", body, **GZIP).status == 409
-
-    done = api.request("/v1/users/anna/import?confirm=anna", token, "POST", body, **GZIP)
-
-    assert (done.status, done.body["carried_out"], done.body["skills"][0]["version"]) == (200, True, 1)
-    assert orders == [("ann", "anna", "helper")]
-
-
-@pytest.mark.parametrize("body", [b"", b"no gzip", gzip.compress(b"{}\n", mtime=0), an_export()[:-5]])
-def test_an_invalid_export_file_is_refused(api, file, body):
-    token = file.make("change-user", user="ann")
-
-    assert api.request("/v1/users/ann/import", token, "POST", body, **GZIP).status == 422
-    assert api.request("/v1/users/ann/import", token, "POST", b"{}").status == 415
 
 
 def test_an_export_is_one_file(api, file, monkeypatch):
