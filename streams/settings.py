@@ -186,12 +186,12 @@ class Settings(BaseSettings):
     http_wait_seconds: float = Field(10.0, ge=0, le=60, description="Longest wait for a worker to apply a change.")
 
     console_hosts: str | None = Field(None, description="Further host names of the console, comma separated.")
-    console_metrics: str | None = Field(
+    metrics_urls: str | None = Field(
         None,
         pattern=r"^https?://[^,\s@]+(,https?://[^,\s@]+)*$",
-        description="Addresses of /metrics for the live page.",
+        description="Addresses of all /metrics, for `sager doctor`.",
     )
-    console_metrics_token: SecretStr | None = Field(None, description="Token with scope operate for /metrics.")
+    metrics_token: SecretStr | None = Field(None, description="Token with scope operate for them.")
 
     metrics_host: str = Field("127.0.0.1", description="Where metrics and health are served.")
     metrics_port: int = Field(0, ge=0, le=65_535, description="Port of metrics and health; 0: none.")

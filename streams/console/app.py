@@ -30,7 +30,6 @@ from streams.settings import Settings
 COOKIE = "sager_console"
 WRONG_TOKEN = "This token is not valid. It starts with sager_; ask your administrator for one."  # noqa: S105
 WRONG_CODE = "This link is not valid: it signs in once, within an hour. Sign in with a token instead."
-BY_ITSELF = "x-sager-by-itself"  # header of requests that a page repeats on a timer
 YEAR = "public, max-age=31536000, immutable"
 _NO_SNAPSHOT = (
     "There is nothing to show yet. New data is published every few seconds: load the page again. "
@@ -72,11 +71,10 @@ class Console:
             exception_handlers={HTTPException: _no_page},
         )
         self.app.router.redirect_slashes = False
-        self.app.state.monitor = operations.ProcessMonitor(api.settings)
 
     def _endpoint(self, page: Page) -> Callable[[Request], Awaitable[Response]]:
         async def answer(request: Request) -> Response:
-            found = self.sessions.find(request.cookies.get(COOKIE, ""), used=BY_ITSELF not in request.headers)
+            found = self.sessions.find(request.cookies.get(COOKIE, ""))
             if found is None:
                 return _to_login(request)
             session, token = found

@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable, Container, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
-from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 from urllib.parse import urlencode
@@ -32,7 +31,6 @@ ROOT = "/console"
 STATIC = Path(__file__).parent / "static"
 LOADER = FileSystemLoader(Path(__file__).parent / "templates")
 HTMX = "vendor/htmx-2.0.11.min.js"
-NOTHING = "—"
 SURE = {Tier.HIGH: "sure", Tier.MEDIUM: "likely", Tier.LOW: "first sign", Tier.SILENT: "says nothing yet"}
 # Invisible characters that words and emoji need; others could reverse or hide the text around them.
 _JOINERS = "\u200c\u200d"
@@ -61,7 +59,7 @@ PAGES: list[Page] = []
 # Paths, names and icons by section.
 NAVIGATION = {
     "People": [("/people", "Find a person", "people")],
-    "Operate": [("/live", "Live", "pulse"), ("/letters", "Dead letters", "letter")],
+    "Operate": [("/letters", "Dead letters", "letter")],
     "Analyse": [("/query", "Query", "query")],
 }
 
@@ -192,21 +190,9 @@ def _environment() -> Environment:
     return environment
 
 
-def table(name: str, headings: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, Any]:
-    """Return a table for a template; headings know numeric columns."""
-    columns = zip(*rows, strict=True) if rows else ((),) * len(headings)
-    numeric = [any(isinstance(value, int | float) for value in column) for column in columns]
-    cells = [[text(value) for value in row] for row in rows]
-    return {"name": name, "headings": list(zip(headings, numeric, strict=True)), "cells": cells}
-
-
-def text(value: Any) -> str:
-    """Format a value as a table cell."""
-    if value is None:
-        return NOTHING
-    if isinstance(value, float):
-        return number(value)
-    return f"{value:,}" if isinstance(value, int) else cut(str(value))
+def text(count: int) -> str:
+    """Format a count."""
+    return f"{count:,}"
 
 
 def cut(value: str, longest: int = 240) -> str:
@@ -217,17 +203,6 @@ def cut(value: str, longest: int = 240) -> str:
     """
     shown = value if len(value) <= longest else value[: longest - 1] + "…"
     return "".join(sign if sign.isprintable() or sign in _JOINERS else " " if sign in "\n\t" else "�" for sign in shown)
-
-
-def number(value: float) -> str:
-    """Format a number with three significant digits.
-
-    >>> number(0.00012345), number(1234.5), number(0.0)
-    ('0.000123', '1,234.5', '0')
-    """
-    if not isfinite(value):
-        return NOTHING
-    return f"{value:,.1f}".removesuffix(".0") if abs(value) >= 1_000 else f"{value:.3g}"  # noqa: PLR2004
 
 
 def moment(when: datetime) -> str:

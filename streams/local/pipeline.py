@@ -132,8 +132,7 @@ class LocalPipeline:
             if self._tokens is None:
                 self.token = local_token(self.settings)
             known = self._tokens or self.settings.data_dir / TOKENS_FILE
-            metrics = ",".join(self.metrics.values())
-            more = {"http_port": self._http_port, "http_tokens": known, "console_metrics": metrics}
+            more = {"http_port": self._http_port, "http_tokens": known}
         inherited = []
         if name != SERVER and self._proxy is not None and self._proxy.stdin is not None:
             # They may outlive us and then still need the broker: the proxy ends when the last holder closes its pipe.

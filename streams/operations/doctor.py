@@ -20,7 +20,7 @@ from streams.exceptions import KafkaUnreachable, StreamsError
 from streams.kafka import consumer_group as group
 from streams.kafka.clients import reach
 from streams.kafka.topics import SAFE_IN_SYNC, SAFE_REPLICATION, TopicState, inspect
-from streams.operations import process_metrics
+from streams.operations import process_settings
 from streams.operations.findings import DoctorFinding, Status, TimedCheck, error, ok, warning
 from streams.settings import Settings
 
@@ -209,21 +209,15 @@ def _unless_embedded(settings: Settings, check: str, good: str, found: str, todo
 def settings_agree(settings: Settings) -> Iterator[DoctorFinding]:
     """Compare the settings that all processes must share, by fingerprint."""
     check = "agreement"
-    readings = asyncio.run(process_metrics.fetch(settings))
+    readings = asyncio.run(process_settings.fetch(settings))
     if not readings:
-        found = "no process is compared: SAGER_CONSOLE_METRICS has no addresses of their metrics"
+        found = "no process is compared: SAGER_METRICS_URLS has no addresses"
         yield DoctorFinding(check, Status.SKIPPED, found)
         return
-    published = {
-        reading.source: {
-            labels["setting"]: labels["fingerprint"] for labels, _ in reading.samples_of(shared_settings.METRIC)
-        }
-        for reading in readings
-        if not reading.unreachable
-    }
+    published = {reading.source: reading.fingerprints for reading in readings if not reading.unreachable}
     unreachable = [f"{reading.source} ({reading.unreachable})" for reading in readings if reading.unreachable]
     if unreachable:
-        yield warning(check, f"not compared: {', '.join(unreachable)}", "start them, or correct SAGER_CONSOLE_METRICS")
+        yield warning(check, f"not compared: {', '.join(unreachable)}", "start them, or correct SAGER_METRICS_URLS")
     process_differences = dict(shared_settings.differences(published))
     ours = {name: shared_settings.fingerprint(settings, name) for name in shared_settings.ALL}
     our_differences = dict(shared_settings.differences({**published, "this command": ours}))

@@ -14,7 +14,6 @@ from streams.kafka.clients import producer_config
 from streams.settings import Settings
 from tests.analytics_world import published
 from tests.browser import Browser, accessible, screenshot, sign_in
-from tests.console_metrics import Processes
 from tests.unit.http.http_world import Served
 from tests.waiting import WAIT_SECONDS, until
 
@@ -36,17 +35,13 @@ def board(browser, tmp_path_factory) -> Iterator[Board]:
     _, token = tokens.new_token("operator", ["operate", "read-all"], None, None)
     (folder / "tokens.toml").write_text(tokens.token_toml(token))
     (folder / "tokens.toml").chmod(0o600)
-    with Processes() as processes:
-        settings = Settings(
-            data_dir=folder, http_tokens=folder / "tokens.toml", http_rate=1_000, http_burst=1_000,
-            console_metrics=processes.urls,
-        )  # fmt: skip
-        with Served(settings, console=True) as served:
-            # Another name than the shared deployment's: cookies do not tell ports apart.
-            url = f"http://127.0.0.1:{served.port}"
-            page = browser.page()
-            sign_in(page, f"{url}/console/enter?code={served.console.sessions.code(token.sha256)}")
-            yield Board(f"{url}/console", browser)
+    settings = Settings(data_dir=folder, http_tokens=folder / "tokens.toml", http_rate=1_000, http_burst=1_000)
+    with Served(settings, console=True) as served:
+        # Another name than the shared deployment's: cookies do not tell ports apart.
+        url = f"http://127.0.0.1:{served.port}"
+        page = browser.page()
+        sign_in(page, f"{url}/console/enter?code={served.console.sessions.code(token.sha256)}")
+        yield Board(f"{url}/console", browser)
 
 
 @pytest.fixture
@@ -82,14 +77,6 @@ def test_a_query_is_written_and_run_by_keyboard(page, board):
         "error: Failed to load resource: the server responded with a status of 400 (Bad Request)"
     ]
     board.browser.complaints.clear()
-
-
-def test_the_live_page_is_accessible(page, board):
-    open_(page, board, "live")
-    expect(page.get_by_role("heading", name="By topic")).to_be_visible()
-    until(lambda: "—" not in page.locator("dl.stats").inner_text(), "rates, from a second reading")
-    accessible(page)
-    screenshot(page, "live")
 
 
 @pytest.mark.thorough

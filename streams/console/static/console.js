@@ -59,12 +59,6 @@
   };
   document.addEventListener("DOMContentLoaded", ready);
 
-  // A hidden page does not ask by itself.
-  document.addEventListener("htmx:beforeRequest", (event) => {
-    const itself = event.detail.requestConfig.headers["X-Sager-By-Itself"];
-    if (itself && document.hidden) event.preventDefault();
-  });
-
   // What replaces the page's middle is read from its beginning, as a page is.
   document.addEventListener("htmx:afterSettle", (event) => {
     ready();

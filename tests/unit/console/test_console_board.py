@@ -1,4 +1,4 @@
-"""The operator's and the analyst's pages: who may come, the snapshot's own numbers, dead letters, metrics, queries."""
+"""The operator's and the analyst's pages: who may come, dead letters, queries."""
 
 import asyncio
 import re
@@ -15,11 +15,10 @@ from streams.operations import dead_letters
 from streams.operations.dead_letters import Blocker, LetterListing, LetterNotFound, Plan, StoredLetter
 from tests.analytics_world import published
 from tests.builders import a_position
-from tests.console_metrics import Processes
 from tests.unit.http.http_world import Served, settings_of
 from tests.waiting import until
 
-OPERATE = ("/live", "/letters", "/letters/one?id=x")
+OPERATE = ("/letters", "/letters/one?id=x")
 ANALYSE = ("/query",)
 POSTS = {"/letters/plan": "operate", "/letters/replay": "operate", "/query": "read-all"}
 EVIL = '<script>alert(1)</script>" onload="x'
@@ -28,7 +27,7 @@ EVIL = '<script>alert(1)</script>" onload="x'
 @pytest.fixture(scope="module")
 def served(file):
     own = shutil.copy(published(), file.path.parent / "sager.duckdb")
-    with Processes() as there, Served(settings_of(file, duckdb=own, console_metrics=there.urls), console=True) as api:
+    with Served(settings_of(file, duckdb=own), console=True) as api:
         yield api
 
 

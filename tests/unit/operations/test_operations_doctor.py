@@ -47,7 +47,7 @@ def test_a_differing_setting_is_named_without_its_value() -> None:
     worker = Settings(chain_key=KEY, sensitive={"books": ["religion"]})
     materializer = worker.model_copy(update={"chain_key": None})
     with process(worker, shared_settings.ALL) as one, process(materializer, shared_settings.FILTERS) as other:
-        found = list(doctor.settings_agree(worker.model_copy(update={"console_metrics": f"{one},{other}"})))
+        found = list(doctor.settings_agree(worker.model_copy(update={"metrics_urls": f"{one},{other}"})))
 
     assert [each.status for each in found] == [Status.ERROR]
     assert "SAGER_CHAIN_KEY" in found[0].found
@@ -56,7 +56,7 @@ def test_a_differing_setting_is_named_without_its_value() -> None:
 
 def test_a_command_with_a_different_key_is_a_warning() -> None:
     with process(Settings(chain_key=KEY), shared_settings.ALL) as one:
-        found = list(doctor.settings_agree(Settings(console_metrics=one)))
+        found = list(doctor.settings_agree(Settings(metrics_urls=one)))
 
     assert [each.status for each in found] == [Status.WARNING]
     assert "this command" in found[0].found

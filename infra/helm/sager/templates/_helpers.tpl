@@ -65,7 +65,7 @@ kafka_ssl_ca kafka_ssl_certificate kafka_ssl_key http_certificate http_key http_
 {{- $more := dict
   "worker" (list "chain_key" "pseudonym_key" "llm_api_key" "vouched")
   "materializer" (list "chain_key")
-  "api" (list "chain_key" "pseudonym_key" "vouched" "http_tokens" "http_certificate" "http_key" "console_metrics_token") -}}
+  "api" (list "chain_key" "pseudonym_key" "vouched" "http_tokens" "http_certificate" "http_key" "metrics_token") -}}
 {{- $names := concat $kafka (get $more .process | default list) -}}
 {{- if and .root.Values.metrics.protected (ne .process "topics") -}}{{- $names = append $names "http_tokens" -}}{{- end -}}
 {{- $found := dict -}}
@@ -192,7 +192,7 @@ annotations:
 {{- add (ceil .Values.settings.shutdown_seconds) 15 -}}
 {{- end -}}
 
-{{/* Who may be asked for metrics by the console's live page, as far as their names are known. */}}
+{{/* The processes whose settings `sager doctor` compares, as far as their names are known. */}}
 {{- define "sager.asked" -}}
 {{- $name := include "sager.name" . -}}
 {{- $found := list "http://127.0.0.1:9102/metrics" -}}
