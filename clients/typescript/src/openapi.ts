@@ -331,28 +331,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/users/{user}/import": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Import an export; its skills replace those of their domains
-         * @description Without `confirm` the response is a preview. With the user's id in `confirm` it is carried out.
-         *
-         *     Needs the scope `change-user`.
-         */
-        post: operations["import_user"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/v1/users/{user}/domains/{domain}/model-view": {
         parameters: {
             query?: never;
@@ -884,26 +862,6 @@ export interface components {
             /** @description Only with `clarify`. */
             question?: components["schemas"]["ClarifyingQuestion"] | null;
         };
-        /** @description The outcome of an import. */
-        ImportOutcome: {
-            carried_out: boolean;
-            statements: number;
-            skills: components["schemas"]["ImportedSkill"][];
-        };
-        /** @description The effect an import would have. */
-        ImportPreview: {
-            /** @description The user's id in the export. */
-            exported_from: string;
-            comes: components["schemas"]["SkillImportPreview"][];
-        };
-        /** @description An imported skill's new version; None: not applied yet. */
-        ImportedSkill: {
-            domain: string;
-            version: number | null;
-            lines_in: number;
-            lines_out: number;
-            refused: number;
-        };
         /** @description The influences on a ranking: skill, facets and words (paper 2.4). */
         Injected: {
             /**
@@ -1387,13 +1345,6 @@ export interface components {
             held_back: number;
             /** @description The skill as a SKILL.md. */
             markdown: string;
-        };
-        /** @description A skill to import; `replaces`: lines of the existing skill. */
-        SkillImportPreview: {
-            domain: string;
-            lines: number;
-            statements: number;
-            replaces: number | null;
         };
         /** @description A new line in a command. */
         SkillLineInput: {
@@ -2153,56 +2104,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ErasureOutcome"];
-                };
-            };
-            401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
-            404: components["responses"]["NotFound"];
-            422: components["responses"]["Invalid"];
-            429: components["responses"]["TooMany"];
-            503: components["responses"]["Unavailable"];
-            default: components["responses"]["Other"];
-        };
-    };
-    import_user: {
-        parameters: {
-            query?: {
-                /** @description Only this domain. */
-                domain?: string;
-                /** @description Why, for the log. */
-                reason?: string;
-                /** @description The user's id, to carry it out. Without it the response is a preview. */
-                confirm?: string;
-            };
-            header?: never;
-            path: {
-                /** @description The user's id, percent-encoded. */
-                user: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/gzip": string;
-            };
-        };
-        responses: {
-            /** @description Done. */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ImportPreview"] | components["schemas"]["ImportOutcome"];
-                };
-            };
-            /** @description Sent; no worker has carried all of it out yet. */
-            202: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ImportOutcome"];
                 };
             };
             401: components["responses"]["Unauthorized"];
