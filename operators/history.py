@@ -1,32 +1,48 @@
 """A skill's past: earlier versions, and the history of a line."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from operators.learning.evidence import is_counted
+from operators.habit_directions import BY_PREFIX, is_number_line
+from operators.learning.choice_model import ListFeatures
 from operators.learning.fold import fold, initial_skill, merge
-from schemas import Attribute, Judgement, PolicySkill, SkillChange, SkillChangeKind, SkillDiff, StatementChange
+from operators.learning.tradeoffs import without_number
+from operators.weights import DEFAULT_WEIGHTS
+from schemas import (
+    Attribute,
+    ItemFacts,
+    Judgement,
+    PolicySkill,
+    SkillChange,
+    SkillChangeKind,
+    SkillDiff,
+    StatementChange,
+)
 
 
 def at_version(diffs: Sequence[SkillDiff], version: int) -> PolicySkill | None:
     """Fold the log up to a version; 0: the seed."""
     if not diffs:
         return None
-    first = diffs[0]
     if version == 0:
-        return initial_skill(first.user_id, first.domain, first.seed or (), first)
+        return _seed_of(diffs[0])
     upto = [diff for diff in diffs if diff.version <= version]
     if not upto or upto[-1].version != version:
         return None
-    return fold(upto)[first.user_id, first.domain]
+    return fold(upto)[diffs[0].user_id, diffs[0].domain]
 
 
-def counted_lines(diffs: Sequence[SkillDiff]) -> dict[tuple[int, str], Attribute]:
-    """Return the lines with counts after each version, by version and id."""
+def _seed_of(first: SkillDiff) -> PolicySkill:
+    return initial_skill(first.user_id, first.domain, first.seed or (), first)
+
+
+def lines_by_version(diffs: Sequence[SkillDiff]) -> dict[tuple[int, str], Attribute]:
+    """Return the lines after each version, by version and id."""
     skill, found = None, {}
     for diff in diffs:
         skill = merge(skill, diff)
-        found.update({(diff.version, line.attribute_id): line for line in skill.attributes if is_counted(line)})
+        found.update({(diff.version, line.attribute_id): line for line in skill.attributes})
     return found
 
 
@@ -64,3 +80,40 @@ def line_steps(diffs: Sequence[SkillDiff], attribute_id: str) -> list[LineEvent]
 def statement_steps(diffs: Sequence[SkillDiff], statement_id: str) -> list[tuple[SkillDiff, StatementChange]]:
     """Return the history of one statement, oldest first."""
     return [(diff, change) for diff in diffs for change in diff.stated if change.statement_id == statement_id]
+
+
+class LineValue(NamedTuple):
+    """The misses that a line saved in a person's last choices."""
+
+    saved: float
+    choices: int
+
+
+def line_value(diffs: Sequence[SkillDiff], lists: Mapping[str, Sequence[ItemFacts]], attribute_id: str) -> LineValue:
+    """Return how many more choices the skill would have missed without a line.
+
+    Before each choice is learned, the skill ranks its list with and without the line; a miss is another item in the
+    first place. `lists` has the items of choices by event, the taken one first.
+    """
+    before, saved, choices = _seed_of(diffs[0]), 0.0, 0
+    for diff in diffs:
+        items = lists.get(diff.event_id, ())
+        if diff.is_contrast and len(items) > 1:
+            saved += _first_chance(items, before) - _first_chance(items, _without(before, attribute_id))
+            choices += 1
+        before = merge(before, diff)
+    return LineValue(saved, choices)
+
+
+def _without(skill: PolicySkill, attribute_id: str) -> PolicySkill:
+    lines, numbers = tuple(line for line in skill.attributes if line.attribute_id != attribute_id), skill.numbers
+    if numbers is not None and is_number_line(attribute_id):
+        numbers = without_number(numbers, attribute_id.split(":")[1].removeprefix(BY_PREFIX))
+    return skill.model_copy(update={"attributes": lines, "numbers": numbers})
+
+
+def _first_chance(items: Sequence[ItemFacts], skill: PolicySkill) -> float:
+    # The chance that the first of the items stands first, by the skill alone; equal scores share it.
+    features = ListFeatures.of(items, skill.attributes, weights=DEFAULT_WEIGHTS, sums=skill.numbers)
+    scores = [round(score, 9) for score in features.skill(DEFAULT_WEIGHTS)]
+    return 1 / scores.count(scores[0]) if scores[0] == max(scores) else 0.0

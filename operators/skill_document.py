@@ -8,6 +8,7 @@ import re
 
 from operators.attributes import normalise
 from operators.language.output_policy import OutputGate
+from operators.learning.evidence import describe_proof
 from operators.learning.fold import MAX_VALUE_CHARS
 from operators.prompts import as_data
 from operators.stated import describe_statement, is_doubtful, lasting_statements, without_avoided
@@ -142,5 +143,5 @@ def _by_tier(skill: PolicySkill) -> list[str]:
 def _line(line: Attribute) -> str:
     against = f", {line.contradictions} against" if line.contradictions else ""
     about = f"{markdown_line(line.dimension, 40)}; {KIND_WORDS[line.kind]}; {line.support} for it{against}"
-    pinned = "; pinned" if line.pinned else ""
-    return f"- **{markdown_line(line.value)}** ({about}{pinned})"
+    more = [word for word in (describe_proof(line.proof), "pinned" * line.pinned) if word]
+    return f"- **{markdown_line(line.value)}** ({'; '.join((about, *more))})"

@@ -183,6 +183,34 @@ def describe_counts(taken: int, expected: int) -> str:
     return f"lately taken {times} where {format_count(expected)} were to be expected"
 
 
+# Beyond a million cases, a larger number means no more to a reader.
+_MOST_CASES = 1_000_000
+
+
+def luck_odds(proof: int) -> str:
+    """Write how seldom luck reaches a proof; empty below one nat.
+
+    A person who chooses blindly ever reaches W nats with a chance of at most e^-W.
+
+    >>> luck_odds(3 * ONE), luck_odds(ONE), luck_odds(900)
+    ('once in 20 cases', 'once in 2.7 cases', '')
+    """
+    if proof < ONE:
+        return ""
+    cases = math.exp(min(proof / ONE, log(_MOST_CASES)))
+    return f"once in {float(f'{cases:.2g}'):,.1f}".removesuffix(".0") + " cases"
+
+
+def describe_proof(proof: int) -> str:
+    """Write a proof as a clause.
+
+    >>> describe_proof(3 * ONE)
+    'luck would do as well once in 20 cases'
+    """
+    odds = luck_odds(proof)
+    return odds and f"luck would do as well {odds}"
+
+
 def format_count(count: int) -> str:
     """Write a count in choices, such as `2.1`."""
     return f"{count / ONE:.1f}".removesuffix(".0")

@@ -6,7 +6,7 @@ from typing import Any
 from pydantic_core import to_json
 
 from operators.contrast import arm_of
-from schemas import Provenance, Ranking, SkillChangeKind, SkillDiff, Tier
+from schemas import ItemFacts, Provenance, Ranking, SkillChangeKind, SkillDiff, Tier
 from streams.analytics.records import Row
 
 # A column's value: a path of fields, or a function of the event (in a child table, of the item and the event). A path
@@ -39,6 +39,11 @@ def _changes(diff: SkillDiff) -> Iterator[Row]:
 def _direction_changes(diff: SkillDiff) -> Iterator[Row]:
     for name, moved in diff.count_delta.places.items() if diff.count_delta else ():
         yield {"attribute_id": name, "places": moved}
+
+
+def _facts_of(item: ItemFacts) -> Row:
+    facts = [fact._asdict() for fact in item.facts]
+    return {"item_id": item.item_id, "facts": facts, "measures": list(item.measures.items())}
 
 
 def _calls(ranking: Ranking) -> list[tuple[str, Provenance]]:
@@ -90,6 +95,7 @@ COLUMNS: Mapping[str, Mapping[str, ColumnSource]] = {
         **_of("chosen", "item_id title", "chosen_"),
         "unchosen_item_ids": "unchosen.item_id",
         "also_item_ids": "also.item_id",
+        "items": lambda event: [_facts_of(item) for item in (event.chosen, *event.also, *event.unchosen)],
     },
     "skill_diffs": {
         **_EVIDENCE,

@@ -21,6 +21,7 @@ from streams.settings import Settings
 _QUOTING: dict[str, dict[str, str | None]] = {
     "rankings": {"slim_skill": "", "facets": None, "injected": None, "followed": None, "question": None},
     "corrections": {"text": ""},
+    "contrasts": {"items": None},
     "skill_commands": {"attribute_id": None, "value": None, "reason": ""},
 }
 _FACETS = "ranking_facets"  # the child table whose rows may

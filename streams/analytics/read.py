@@ -14,7 +14,7 @@ from streams.analytics.schema import sql_literal
 from streams.settings import Settings
 
 if TYPE_CHECKING:
-    from schemas import Card, CardDiff, PolicySkill, SkillDiff
+    from schemas import Card, CardDiff, ItemFacts, PolicySkill, SkillDiff
 
 # Suffixes of DuckDB's write-ahead logs.
 LOG_SUFFIXES = (".wal", ".wal.recovery", ".wal.checkpoint")
@@ -192,6 +192,23 @@ WHERE k.user_id = $1 AND k.event_id IN (SELECT unnest($2))
 def choices(con: duckdb.DuckDBPyConnection, user: str, events: Sequence[str]) -> dict[str, EvidenceChoice]:
     """Return the choices behind these events that the snapshot has, by event."""
     return {event: EvidenceChoice(*row) for event, *row in con.execute(_CHOICES, [user, list(events)]).fetchall()}
+
+
+_LISTS = (
+    "SELECT event_id, items FROM contrasts WHERE user_id = $1 AND event_id IN (SELECT unnest($2)) AND items IS NOT NULL"
+)
+
+
+def lists(con: duckdb.DuckDBPyConnection, user: str, events: Sequence[str]) -> "dict[str, list[ItemFacts]]":
+    """Return the items of the lists of these choices, taken ones first, by event."""
+    from schemas import ItemFacts  # noqa: PLC0415 - `sager sql` starts without the models
+
+    def item(found: dict[str, Any]) -> ItemFacts:
+        facts = [[fact["dimension"], fact["value"]] for fact in found["facts"]]
+        return ItemFacts.model_validate(found | {"facts": facts})
+
+    rows = con.execute(_LISTS, [user, list(events)]).fetchall()
+    return {event: list(map(item, items)) for event, items in rows}
 
 
 def count_interactions(con: duckdb.DuckDBPyConnection, user: str, domain: str, until: datetime) -> int:

@@ -17,7 +17,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from operators.learning.evidence import format_count, is_counted
+from operators.learning.evidence import format_count, is_counted, luck_odds
 from schemas import AttributeId, DomainField, Tier, UserId, UserIdField
 from streams.console.security import BrowserSession
 from streams.http.api import Api
@@ -186,7 +186,7 @@ def _environment() -> Environment:
     environment = Environment(loader=LOADER, autoescape=True, undefined=StrictUndefined, **trimmed)
     environment.globals |= {"address": address, "static": static, "Scope": Scope, "HTMX": HTMX}
     environment.filters |= {"day": day, "moment": moment, "story": story, "text": text, "cut": cut}
-    environment.filters |= {"sure": SURE.__getitem__, "choices": format_count, "counted": is_counted}
+    environment.filters |= {"sure": SURE.__getitem__, "choices": format_count, "counted": is_counted, "odds": luck_odds}
     return environment
 
 

@@ -8,17 +8,21 @@ from typing import Any
 from duckdb import DuckDBPyConnection
 from pydantic import BaseModel, ConfigDict
 
-from operators.history import LineEvent, at_version, counted_lines, line_steps, statement_steps
+from operators.attributes import fact_ids
+from operators.history import LineEvent, at_version, line_steps, line_value, lines_by_version, statement_steps
 from operators.language.output_policy import OutputGate
-from operators.learning.evidence import format_count
+from operators.learning.evidence import describe_proof, format_count, is_counted
 from operators.stated import avoided_ids, is_expired
-from schemas import ONE, Attribute, PolicySkill, SkillDiff, Statement, StatementChange
+from schemas import Attribute, ItemFacts, PolicySkill, SkillDiff, Statement, StatementChange
 from streams.analytics import read
 from streams.analytics.read import EvidenceChoice
 from streams.exceptions import StreamsError
 from streams.views.phrases import WITHHELD_REASONS, actor_of, certainty_words, names_of, statement_words, validity
 from streams.views.sentences import LineStep, sentence, statement_sentence
 from streams.views.skills import NEAREST, read_log
+
+# A line's value counts this many of the newest choices; fewer than five say nothing.
+VALUED_CHOICES, FEWEST_CHOICES = 40, 5
 
 
 class UnknownLine(StreamsError, LookupError):
@@ -37,6 +41,7 @@ class LineHistory(BaseModel):
     state: str
     now: Attribute | Statement | None
     withheld_reason: str | None = None
+    without_it: str = ""  # the misses that the line saved lately
     steps: list[LineStep]  # oldest first
 
     @property
@@ -62,8 +67,10 @@ def explain(
     found = line_steps(diffs, attribute_id)
     if not found:
         raise UnknownLine(_unknown_line(diffs, attribute_id))
-    choices = read.choices(con, user, [step.diff.evidence.event_id for step in found])
-    lines = counted_lines(diffs)
+    events = [step.diff.evidence.event_id for step in found]
+    recent = [diff.event_id for diff in diffs if diff.is_contrast][-VALUED_CHOICES:]
+    choices, lists = read.choices(con, user, events), read.lists(con, user, [*events, *recent])
+    lines = lines_by_version(diffs)
     line = next((line for line in skill.attributes if line.attribute_id == attribute_id), None)
     rejection = gate.line_rejection(line) if line else None
     return LineHistory(
@@ -73,8 +80,18 @@ def explain(
         state=certainty_words(line) + ("" if line is None else _silence(skill, attribute_id, now)),
         now=line,
         withheld_reason=rejection and WITHHELD_REASONS[rejection.value],
-        steps=[_step(con, step, choices, lines.get((step.diff.version, step.attribute_id))) for step in found],
+        without_it=_value(diffs, {event: lists[event] for event in recent if event in lists}, attribute_id),
+        steps=[_step(con, step, choices, lists, lines.get((step.diff.version, step.attribute_id))) for step in found],
     )
+
+
+def _value(diffs: Sequence[SkillDiff], lists: Mapping[str, Sequence[ItemFacts]], attribute_id: str) -> str:
+    value = line_value(diffs, lists, attribute_id)
+    if value.choices < FEWEST_CHOICES:
+        return ""
+    saved = round(value.saved)
+    words = f"{abs(saved)} {'more' if saved > 0 else 'fewer'} misses" if saved else "as many misses"
+    return f"Without this line, {words} in the last {value.choices} choices."
 
 
 def _silence(skill: PolicySkill, attribute_id: str, now: datetime) -> str:
@@ -108,14 +125,21 @@ def _statement(
 
 
 def _step(
-    con: DuckDBPyConnection, step: LineEvent, choices: Mapping[str, EvidenceChoice], line: Attribute | None
+    con: DuckDBPyConnection,
+    step: LineEvent,
+    choices: Mapping[str, EvidenceChoice],
+    lists: Mapping[str, Sequence[ItemFacts]],
+    line: Attribute | None,
 ) -> LineStep:
     diff = step.diff
     about: dict[str, Any] = {"version": diff.version, "occurred_at": diff.occurred_at}
     if line is not None:
-        about |= {"taken": format_count(line.taken), "expected": format_count(line.expected)}
+        about["luck"] = describe_proof(line.proof)
+        if is_counted(line):
+            about |= {"taken": format_count(line.taken), "expected": format_count(line.expected)}
     is_seed = step.change is None and step.judged is None
     about |= _seeded(con, step) if is_seed else _moved(con, step, choices.get(diff.evidence.event_id))
+    about["others_with"] = _count_unchosen_with(lists.get(diff.event_id, ()), about.get("ranking"), step.attribute_id)
     found = LineStep(attribute_id=step.attribute_id, **about)
     return found.model_copy(update={"sentence": sentence(found)})
 
@@ -147,20 +171,13 @@ def _moved(con: DuckDBPyConnection, step: LineEvent, choice: EvidenceChoice | No
         "analysis": diff.analysis,
         "trigger": diff.trigger,
         "ranking": choice,
-        "others_with": _count_unchosen_with(diff, step.attribute_id, choice) if choice else None,
     }
 
 
-def _count_unchosen_with(diff: SkillDiff, attribute: str, choice: EvidenceChoice) -> int | None:
-    """Return the number of unchosen items with the line's value, if known."""
-    # The counts do not show it if several items were taken, or if they include a model's verdict.
-    if len(choice.taken) > 1 or diff.count_delta is None or diff.reasoned_by.model is not None:
-        return None
-    if attribute not in diff.count_delta.lines:
-        return None
-    taken, expected, _ = diff.count_delta.lines[attribute]
-    shown = len(choice.shown)
-    return min(max(0, round(expected * shown / ONE) - bool(taken)), shown - 1)
+def _count_unchosen_with(items: Sequence[ItemFacts], choice: EvidenceChoice | None, attribute_id: str) -> int | None:
+    """Return the number of unchosen items with the line's value; None if no item has it."""
+    having = [item.item_id for item in items if attribute_id in fact_ids(item.facts)]
+    return len(set(having).difference(choice.taken)) if choice and having else None
 
 
 def _unknown_line(diffs: Sequence[SkillDiff], attribute: str) -> str:

@@ -84,7 +84,10 @@ def validity(statement: "Statement", shifted: int, now: datetime) -> str:
 
 
 def certainty_words(line: "Attribute | None") -> str:
-    """Word how sure a line is."""
+    """Word how sure a line is, and its proof."""
+    from operators.learning.evidence import describe_proof  # noqa: PLC0415 - keeps `--help` fast
+
     if line is None:
         return "no longer in the profile"
-    return f"{SURE[str(line.tier)]}{', and pinned' if line.pinned else ''}"
+    sure = f"{SURE[str(line.tier)]}{', and pinned' if line.pinned else ''}"
+    return "; ".join(filter(None, (sure, describe_proof(line.proof))))

@@ -69,7 +69,8 @@ class LineStep(BaseModel):
     tier_before: str | None = None
     tier_after: str | None = None
     taken: str | None = None  # how often it was taken lately, as a number
-    expected: str | None = None  # and would have been by chance
+    expected: str | None = None  # and was to be expected without the line
+    luck: str = ""  # the line's proof in words
     # only of seeds
     source: str | None = None
     support: int = 0
@@ -134,11 +135,15 @@ def _choice(step: LineStep) -> str:
         return f"{left}, {_amount(others - round(int(share[1]) * others / 100), others)} of them without this."
     if passed := _PASSED.fullmatch(step.reason):
         return f"{left}, {number_word(int(passed[1]))} of them with this."
+    if step.others_with is not None:
+        left += f", {_amount(others - step.others_with, others)} of them without this"
     if step.taken is not None:
-        have = step.others_with
-        found = "" if have is None else f", {_amount(others - have, others)} of them without this"
         times = "once" if step.taken == "1" else f"{step.taken} times"
-        return f"{left}{found}. Lately you took this {times}; by chance it would be {step.expected}."
+        left += f". Lately you took this {times}, where {step.expected} were to be expected"
+    if step.luck:
+        left += f"; {step.luck}" if step.taken is not None else f". {_capital(step.luck)}"
+    if step.taken is not None or step.luck:
+        return f"{left}."
     return f"{left}." + (f" The reason noted: “{step.reason}”." if step.reason else "")
 
 

@@ -55,16 +55,17 @@ def nearest_users(con: "DuckDBPyConnection", user: str) -> list[str]:
 def skill_to_json(skill: "PolicySkill") -> dict[str, Any]:
     """Return a skill as JSON, without the fields of workers.
 
-    Added: each line's counts in words (`counted`), and `unwanted` if a statement silences it; `doubtful` for statements
-    from before a change of taste.
+    Added: each line's counts and proof in words (`counted`), and `unwanted` if a statement silences it; `doubtful` for
+    statements from before a change of taste.
     """
-    from operators.learning.evidence import describe_counts, is_counted  # noqa: PLC0415
+    from operators.learning.evidence import describe_counts, describe_proof, is_counted  # noqa: PLC0415
     from operators.stated import avoided_ids, is_doubtful, lasting_statements  # noqa: PLC0415
 
     silent = avoided_ids(lasting_statements(skill.stated))
     found = skill.model_dump(mode="json", exclude={"last_diff"})
     for line, each in zip(skill.attributes, found["attributes"], strict=True):
-        each["counted"] = describe_counts(line.taken, line.expected) if is_counted(line) else ""
+        counts = describe_counts(line.taken, line.expected) if is_counted(line) else ""
+        each["counted"] = "; ".join(filter(None, (counts, describe_proof(line.proof))))
         each["unwanted"] = line.attribute_id in silent
     for statement, each in zip(skill.stated, found.get("stated", ()), strict=True):
         each["doubtful"] = is_doubtful(skill, statement)

@@ -924,6 +924,8 @@ export interface components {
             state: string;
             now: components["schemas"]["Attribute"] | components["schemas"]["Statement"] | null;
             withheld_reason?: string | null;
+            /** @default  */
+            without_it: string;
             steps: components["schemas"]["LineStep"][];
         };
         /** @description A line's seed, a change, or a model's verdict. */
@@ -939,6 +941,8 @@ export interface components {
             tier_after?: string | null;
             taken?: string | null;
             expected?: string | null;
+            /** @default  */
+            luck: string;
             source?: string | null;
             /** @default 0 */
             support: number;

@@ -66,8 +66,9 @@ CREATE TABLE abstentions (
 CREATE TABLE contrasts (
     user_id VARCHAR, event_id VARCHAR, occurred_at TIMESTAMP, domain VARCHAR, ranking_id VARCHAR, instruction VARCHAR,
     chosen_item_id VARCHAR, chosen_title VARCHAR, chosen_rank BIGINT, unchosen_item_ids VARCHAR[], skill_version BIGINT,
-    arm VARCHAR, also_item_ids VARCHAR[], in_order BOOLEAN, session_id VARCHAR, logged_at TIMESTAMP,
-    kafka_partition INTEGER, kafka_offset BIGINT, PRIMARY KEY (user_id, event_id));
+    arm VARCHAR, also_item_ids VARCHAR[], in_order BOOLEAN, session_id VARCHAR,
+    items STRUCT(item_id VARCHAR, facts STRUCT(dimension VARCHAR, "value" VARCHAR)[], measures MAP(VARCHAR, DOUBLE))[],
+    logged_at TIMESTAMP, kafka_partition INTEGER, kafka_offset BIGINT, PRIMARY KEY (user_id, event_id));
 
 -- The log of truth: one row per version of a skill; the first diff of a version is kept
 CREATE TABLE skill_diffs (
@@ -116,7 +117,7 @@ CREATE TABLE skill_attributes (
     user_id VARCHAR, domain VARCHAR, version BIGINT, place BIGINT, attribute_id VARCHAR, kind VARCHAR,
     dimension VARCHAR, value VARCHAR, tier VARCHAR, source VARCHAR, support BIGINT, contradictions BIGINT,
     confirmed_at BIGINT, weakened_at BIGINT, pinned BOOLEAN, evidence_event_ids VARCHAR[], taken DOUBLE,
-    expected DOUBLE, gained DOUBLE, drift DOUBLE);
+    expected DOUBLE, proof DOUBLE, gained DOUBLE, drift DOUBLE);
 
 -- Statements of users about their taste, as in the current skills; replaced together with the row of skills.
 -- statements_now leaves out expired ones

@@ -36,7 +36,8 @@ def show(
 ) -> None:
     """Print a user's skill, with the id of each line.
 
-    `taken` counts how often the user lately took items with the line's value, `chance` how often a blind choice would.
+    `taken` counts how often the user lately took items with the line's value, `expected` how often they would by all
+    other lines, and `by luck` how seldom a blind person's choices would prove as much.
     Lines marked `unvouched` are for people only. Read from the newest DuckDB snapshot, some seconds behind.
     """
     if at is not None and version is not None:
@@ -81,6 +82,8 @@ def explain(user: User, attribute: LineOrStatement, domain: InDomain, as_json: A
     print_rows(rows, f"{found.words}, in {domain}: {found.state}", whole=["when"])
     if unrelated := len(found.steps) - len(steps):
         print(f"A model judged {unrelated} other choices to be unrelated.")
+    if found.without_it:
+        print(found.without_it)
     if found.withheld_reason is not None:
         print(f"Apps and models do not get this line, because it is {found.withheld_reason}.")
 
@@ -111,7 +114,7 @@ def _then(
 
 
 def _show_skill(skill: "PolicySkill") -> None:
-    from operators.learning.evidence import is_counted  # noqa: PLC0415
+    from operators.learning.evidence import is_counted, luck_odds  # noqa: PLC0415
     from operators.stated import avoided_ids, live_statements  # noqa: PLC0415
     from schemas import ONE  # noqa: PLC0415
 
@@ -126,7 +129,8 @@ def _show_skill(skill: "PolicySkill") -> None:
                 "line": f"{line.value} ({line.dimension})",
                 "tier": line.tier,
                 "taken": f"{line.taken / ONE:.1f}" if is_counting else "",
-                "chance": f"{line.expected / ONE:.1f}" if is_counting else "",
+                "expected": f"{line.expected / ONE:.1f}" if is_counting else "",
+                "by luck": luck_odds(line.proof),
                 "source": f"{line.source.value}{marks}",
                 "id": line.attribute_id,
             }
@@ -134,7 +138,7 @@ def _show_skill(skill: "PolicySkill") -> None:
     title = f"{skill.user_id} · {skill.domain} · version {skill.version}" + " · frozen" * skill.frozen
     print(printable(title))
     print(f"learned from {skill.contrasts} choices, the last at {skill.occurred_at:%Y-%m-%d %H:%M:%S} UTC")
-    print_rows(rows, whole=["tier", "taken", "chance", "id"])
+    print_rows(rows, whole=["tier", "taken", "expected", "id"])
     _show_statements(skill)
     if skill.strategy.must_include:
         print(printable(f"must include: {', '.join(skill.strategy.must_include)}"))

@@ -121,7 +121,7 @@ def diff(version: int = 1, event_id: str | None = None, user: str = "ann") -> Sk
             ),
         ),
         count_delta=CountDelta(
-            forget=16, lines={"preference:genre:sf": (1024, 256)}, places={"preference:genre:sf": 64}
+            forget=16, lines={"preference:genre:sf": (1024, 256, 0)}, places={"preference:genre:sf": 64}
         ),
         refused=(
             RefusedProposal(attribute_id="pattern:x:y", proposed=SkillChangeKind.WEAKENED, why=RefusalReason.UNKNOWN),

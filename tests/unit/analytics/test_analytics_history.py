@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 from operators.evolve.proposals import COUNTS, Proposal
 from operators.history import line_steps
 from operators.language.corrections import understand
+from operators.learning.evidence import describe_proof
 from operators.steps.evolve import EvolveState, EvolveStep
 from schemas import ONE, Candidate, Correction, Directive, Event, PolicySkill, SkillDiff, Stance, Tier
 from schemas.events import Contrast, Feedback, Interaction, Ranking
@@ -79,7 +80,7 @@ def test_items_that_were_taken_together_are_not_counted_as_left(store: DuckDBSto
 
     step = told(store, *([ranking] if is_ranking_stored else []), contrast, diff)
 
-    assert step.sentence.startswith("You took *Laura* and one more, and left two others. Lately you took this ")
+    assert step.sentence.startswith("You took *Laura* and one more, and left two others, all of them without this.")
     assert step.ranking is not None
     assert list(step.ranking.taken) == ["a", "b"]
     assert set(step.ranking.shown) == set("abcd")
@@ -164,13 +165,15 @@ WORDS_STEP |= {"title": "Arrival", "ranking": ARRIVAL}
              "It went from “a first sign” to “likely”."),
         ),
         (
-            {"taken": "6", "expected": "2.1", "others_with": 0, "tier_before": "high", "tier_after": "high"},
+            {"taken": "6", "expected": "2.1", "luck": describe_proof(3 * ONE), "others_with": 0,
+             "tier_before": "high", "tier_after": "high"},
             ("You took *Arrival* and left nine others, all of them without this. "
-             "Lately you took this 6 times; by chance it would be 2.1."),
+             "Lately you took this 6 times, where 2.1 were to be expected; "
+             "luck would do as well once in 20 cases."),
         ),
         (
             {"kind": "weakened", "taken": "2.1", "expected": "2.5", "tier_before": "low", "tier_after": "silent"},
-            ("You took *Arrival* and left nine others. Lately you took this 2.1 times; by chance it would be 2.5. "
+            ("You took *Arrival* and left nine others. Lately you took this 2.1 times, where 2.5 were to be expected. "
              "It went from “a first sign” to “says nothing”."),
         ),
         (

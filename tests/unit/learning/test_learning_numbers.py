@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from operators.evolve.proposals import Proposal, ValidatedProposal
+from operators.history import line_value
 from operators.learning.choice_model import ListFeatures
 from operators.learning.commands import resolve_command
 from operators.learning.fold import fold, initial_skill, merge
@@ -151,3 +152,14 @@ def test_any_numbers_give_bounded_evidence(measures: list[dict[str, float]], cho
 @pytest.mark.parametrize(("nats", "tier"), [(0.9, Tier.SILENT), (1, Tier.LOW), (2.5, Tier.MEDIUM), (30, Tier.HIGH)])
 def test_a_tier_needs_proof(nats: float, tier: Tier) -> None:
     assert proven_tier(round(nats * ONE)) is tier
+
+
+def test_a_lines_value_is_the_misses_that_the_skill_makes_without_it() -> None:
+    log, rng, lists = played(cheapest, 40), random.Random(1), {}
+    for number in range(40):
+        items = trips(rng)
+        lists[f"c{number}"] = sorted(items, key=lambda item: item.measures["price"])
+
+    price, minutes = (line_value(log, lists, number_line_id(name, False)) for name in ("price", "minutes"))
+
+    assert (price.choices, price.saved > 15, abs(minutes.saved) < 3) == (40, True, True)
