@@ -1,5 +1,7 @@
 """Plans of real lists: what users were shown, and what they took."""
 
+import random
+from dataclasses import replace
 from pathlib import Path
 
 from evaluation.exceptions import QualityError
@@ -45,6 +47,30 @@ def logged_plan(path: Path, mapping: str | None = None, domain: str | None = Non
         populations=dict.fromkeys(choices, empty),
         has_times=data.has_times,
     )
+
+
+def one_by_one(plan: Plan, seed: int) -> Plan:
+    """Return each choice as an approval and a rejection of a left item, both lists of one, in a random order."""
+    chance = random.Random(f"{seed}/one by one")
+    choices = {}
+    for user_id, of_user in plan.choices.items():
+        parts: list[Choice] = []
+        for choice in of_user:
+            left = chance.choice([name for name in choice.candidates if name != choice.taken.item_id])
+            both = [
+                replace(choice, candidates=(choice.taken.item_id,), request_id=f"{choice.request_id}/taken"),
+                replace(
+                    choice,
+                    candidates=(left,),
+                    request_id=f"{choice.request_id}/left",
+                    taken=Visit(left, choice.taken.at),
+                    rejected=True,
+                ),
+            ]
+            chance.shuffle(both)
+            parts += both
+        choices[user_id] = tuple(parts)
+    return replace(plan, choices=choices)
 
 
 def _choice(domain: str, user_id: str, shown: LoggedList, items: dict[str, Candidate]) -> Choice:

@@ -41,13 +41,15 @@ class Choice:
     """A choice among ten items in the order of presentation.
 
     `request_id` is independent of arms and of the history, so that ties are broken alike. If not `shown`, the list
-    would not have come about: the visit is learned from without one. `popularity` counts other users.
+    would not have come about: the visit is learned from without one. A `rejected` list of one was left. `popularity`
+    counts other users.
     """
 
     request_id: str
     taken: Visit
     candidates: tuple[str, ...]
     shown: bool = True
+    rejected: bool = False
     context: Retrieved = field(default_factory=Retrieved)
     popularity: Mapping[str, int] = field(default_factory=dict)
 

@@ -10,7 +10,7 @@ from evaluation.plans import Choice, Plan
 from evaluation.simulation import Turn
 from operators import weights as weigh
 from operators.admission import contrast_id
-from operators.contrast import reverse_rank
+from operators.contrast import reverse_rank, with_usual
 from operators.evolve.proposals import CountsReasoner, RulesReasoner
 from operators.language.privacy import KEEP_ALL
 from operators.learning.choice_model import ListFeatures
@@ -22,6 +22,7 @@ from operators.steps import prior as interactions
 from operators.steps import rank as ranking
 from operators.weights import DEFAULT_WEIGHTS, RankWeights, softmax
 from schemas import (
+    Abstention,
     Attribute,
     Contrast,
     Features,
@@ -109,7 +110,9 @@ class RankedArm:
         return self.orders.get(RankBy.MIX, ())
 
     def place(self, choice: Choice, by: str) -> int:
-        """The rank of the taken item, from 1."""
+        """The rank of the taken item, from 1; of a list of one, 1 if its approval or rejection was expected."""
+        if len(choice.candidates) == 1:
+            return 1 if (self.chances[choice.candidates[0]] >= 0.5) is not choice.rejected else 2
         return 1 + self.orders[by].index(choice.taken.item_id)
 
 
@@ -188,10 +191,13 @@ class SkillArm:
             return
         contrast = self._contrast(turn.user_id, player, choice, answer, reply)
         skill = player.skill
-        if self.rule.learns:
+        event = self._abstention(contrast) if choice.rejected else contrast
+        if self.rule.learns and isinstance(event, Abstention):
+            player.skill = self.rule.evolve.abstain(self._state(turn.user_id), event).skill
+        elif self.rule.learns:
             await self._evolve(turn.user_id, contrast, choice.popularity)
         if self._weighs:
-            self._weigh(player, skill, contrast)
+            self._weigh(player, skill, event)
 
     async def rank(self, user_id: str, choice: Choice, instruction: str = "") -> RankedArm:
         """The orders of a list by each ranker, now."""
@@ -200,7 +206,8 @@ class SkillArm:
             by: self._rank.order(items, spoken, instruction, choice.request_id, self._weights_of(by)) for by in self._by
         }
         parts = spoken.community(self.weights), spoken.skill(self.weights), spoken.domain(self.weights)
-        chances = dict(zip(choice.candidates, softmax(list(map(math.fsum, zip(*parts, strict=True)))), strict=True))
+        # A list of one has the chance of taking none beside.
+        chances = dict(zip(choice.candidates, softmax(list(map(math.fsum, zip(*parts, strict=True)))), strict=False))
         return RankedArm({by: found.order for by, found in weighed.items()}, weighed[RankBy.MIX].features, chances)
 
     def features(self, user_id: str, choice: Choice) -> tuple[list[ItemFacts], ListFeatures]:
@@ -266,7 +273,7 @@ class SkillArm:
 
     def _contrast(self, user_id: str, player: _Player, choice: Choice, answer: RankedArm, taken: Visit) -> Contrast:
         shown = [self.plan.facts[item_id] for item_id in answer.order]
-        return Contrast(
+        contrast = Contrast(
             event_id=contrast_id(user_id, choice.request_id),
             occurred_at=taken.at,
             user_id=user_id,
@@ -280,6 +287,22 @@ class SkillArm:
             features=answer.features,
             by_sager=True,
         )
+        found = with_usual(contrast, self.weights.usual)
+        assert isinstance(found, Contrast)  # noqa: S101
+        return found
+
+    @staticmethod
+    def _abstention(contrast: Contrast) -> Abstention:
+        return Abstention(
+            event_id=contrast.event_id,
+            occurred_at=contrast.occurred_at,
+            user_id=contrast.user_id,
+            domain=contrast.domain,
+            ranking_id=contrast.ranking_id,
+            shown=(contrast.chosen,),
+            features=contrast.features,
+            usual=contrast.usual,
+        )
 
     def _state(self, user_id: str, popularity: Mapping[str, int] | None = None) -> EvolveState:
         player = self._players[user_id]
@@ -290,7 +313,7 @@ class SkillArm:
         state = self._state(user_id, popularity)
         self._players[user_id].skill = (await learn(self.rule.evolve, self._reason, state, contrast)).skill
 
-    def _weigh(self, player: _Player, skill: PolicySkill, contrast: Contrast) -> None:
+    def _weigh(self, player: _Player, skill: PolicySkill, contrast: Contrast | Abstention) -> None:
         """Learn the domain's weights, before anyone's next choice; `skill` is that before this choice."""
         player.chosen += 1
         held = self._learned or weigh.initial_weights(self.plan.domain, contrast)

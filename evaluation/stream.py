@@ -72,7 +72,8 @@ async def simulate_user(
         if answer.order:
             for each in by:
                 places[each][turn.user_id][seen[turn.user_id]] = answer.place(turn.shown, each)
-            losses.append(-math.log(max(answer.chances[turn.shown.taken.item_id], _LEAST_CHANCE)))
+            chance = answer.chances[turn.shown.taken.item_id]
+            losses.append(-math.log(max(1.0 - chance if turn.shown.rejected else chance, _LEAST_CHANCE)))
         seen[turn.user_id] += 1
 
     await simulate(in_order(plan, seed), arm, choose, record, progress, rule.name)

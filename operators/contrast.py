@@ -19,6 +19,7 @@ from operators.admission import abstention_id, contrast_id, is_applied, with_app
 from schemas import Candidate, Features, ItemFacts, Position, Receipt, derived_id, encode
 from schemas.events import Abstention, Contrast, Injected, RankedBy, Ranking, Selection
 from schemas.state import AnsweredRanking, OpenRanking, OpenRankings, OptOut, WaitingSelection
+from schemas.weights import UsualNumbers
 
 
 class Arm(StrEnum):
@@ -121,6 +122,15 @@ def reverse_rank(candidates: Sequence[ItemFacts], *taken: str) -> tuple[ItemFact
     return tuple(item for item in reversed(candidates) if item.item_id not in taken)
 
 
+def with_usual(answer: Contrast | Abstention, usual: UsualNumbers) -> Contrast | Abstention:
+    """Add the domain's usual numbers to an answer that is compared with taking none."""
+    if isinstance(answer, Contrast) and (answer.unchosen or answer.also):
+        return answer
+    items = answer.shown if isinstance(answer, Abstention) else (answer.chosen,)
+    names = {name for item in items for name in item.measures} & usual.keys()
+    return answer.model_copy(update={"usual": {name: usual[name] for name in sorted(names)}}) if names else answer
+
+
 @lru_cache(maxsize=4_096)
 def slot_of(ranking_id: str) -> int:
     """Return the slot that a ranking and its selection share."""
@@ -184,7 +194,7 @@ def _ignored(
 def _features(ranking: Ranking) -> Features | None:
     # Only for our own rankings: our weights did not order an app's own.
     features = ranking.injected.features if ranking.ranked_by is RankedBy.SAGER else None
-    return features if features is not None and len(features.chances) == len(ranking.candidates) else None
+    return features if features is not None and len(features.chances) == max(2, len(ranking.candidates)) else None
 
 
 def _with_ranking(state: OpenRankings, opened: OpenRanking, limits: RingLimits) -> ContrastEffects:
@@ -270,9 +280,8 @@ def _match(state: OpenRankings, ranking: OpenRanking, waiting: WaitingSelection,
     }
     if selection.item_id is None:
         name = abstention_id(state.user_id, ranking.ranking_id)
-        return ContrastEffects(
-            settled, ContrastOutcome.ABSTAINED, abstention=Abstention(event_id=name, shown=readable, **about)
-        )
+        abstention = Abstention(event_id=name, shown=readable, features=ranking.features, **about)
+        return ContrastEffects(settled, ContrastOutcome.ABSTAINED, abstention=abstention)
     names = [item.item_id for item in ranking.candidates]
     chosen, *others = taken
     contrast = Contrast.trusted(

@@ -25,6 +25,7 @@ from schemas.weights import (
     LearnedWeight,
     Mix,
     RankingOutcome,
+    UsualNumbers,
     WeightAction,
     WeightCommand,
     WeightEvidence,
@@ -56,7 +57,7 @@ class RankWeights:
 
     `skill` weighs log-odds, on one scale for all lists; companions, popularity and facets weigh standard deviations
     inside a list. `dimensions` are factors on the skill's lines; a dimension without one has that of `unknown`.
-    `numbers` are the domain's own weights of numbers, `spread` what `tradeoffs.distances` needs. `tastes` weighs the
+    `numbers` are the domain's own weights of numbers, `usual` their means and variances. `tastes` weighs the
     domain's tastes, which follow from `fact_counts`, by digests under `secret`.
     """
 
@@ -67,7 +68,7 @@ class RankWeights:
     tastes: float = 0.7
     dimensions: Mapping[str, float] = field(default_factory=lambda: DIMENSIONS, hash=False)
     numbers: Mapping[str, float] = field(default_factory=dict, hash=False)
-    spread: Mapping[str, tuple[int, int]] = field(default_factory=dict, hash=False)
+    usual: UsualNumbers = field(default_factory=dict, hash=False)
     fact_counts: Mapping[str, tuple[int, int]] = field(default_factory=dict, hash=False)
     secret: bytes = b""
 
@@ -140,8 +141,8 @@ MIX: Mapping[Mix, WeightBounds] = {
     Mix.TASTES: WeightBounds.of(0.7, 0.5, -1.0, 3.0, 0.2),
 }
 NUMBER = WeightBounds.of(0.0, 0.25, -4.0, 4.0, 0.25)
-# A number's spread follows the last lists.
-MAX_SPREAD_LISTS = 500
+# A number's mean and variance follow the last lists.
+MAX_MOMENT_LISTS = 500
 # The prior's deviation, the range and the greatest step of a dimension's weight, as parts of its start value.
 DIMENSION_SPREAD, DIMENSION_FACTOR, DIMENSION_STEP = 1 / 3, 4.0, 0.05
 
@@ -164,7 +165,10 @@ def rank_weights(weights: Weights | None, secret: bytes = b"") -> RankWeights:
         **mix,
         dimensions={**DIMENSIONS, **dimensions},
         numbers={name: _value(held, NUMBER) for name, held in weights.numbers.items()},
-        spread=weights.spread,
+        usual={
+            name: (mean / lists / FEATURE_ONE, float(f"{variance / lists / FEATURE_ONE:.6g}"))
+            for name, (variance, mean, lists) in weights.moments.items()
+        },
         fact_counts=weights.tastes,
         secret=secret,
     )
@@ -215,7 +219,7 @@ def apply_outcome(weights: Weights, outcome: RankingOutcome, source: Position | 
         mix=mix,
         dimensions=dimensions,
         numbers=_numbers_after(weights.numbers, outcome.numbers),
-        spread=_spread_after(weights.spread, outcome.variances),
+        moments=_moments_after(weights.moments, outcome.moments),
         tastes=_tastes_after(weights.tastes, outcome.tastes),
         choices=weights.choices + 1,
     )
@@ -226,7 +230,7 @@ def apply_command(weights: Weights, command: WeightCommand, source: Position | N
     if source is not None and is_applied(weights.applied, source):
         return weights
     if command.action is WeightAction.RESET:
-        return _next(weights, command, source, mix={}, dimensions={}, numbers={}, spread={}, tastes={}, choices=0)
+        return _next(weights, command, source, mix={}, dimensions={}, numbers={}, moments={}, tastes={}, choices=0)
     return _next(weights, command, source, frozen=command.action is WeightAction.FREEZE)
 
 
@@ -257,15 +261,17 @@ def _numbers_after(
     return after
 
 
-def _spread_after(held: Mapping[str, tuple[int, int]], variances: Mapping[str, int]) -> dict[str, tuple[int, int]]:
+def _moments_after(
+    held: Mapping[str, tuple[int, int, int]], moments: Mapping[str, tuple[int, int]]
+) -> dict[str, tuple[int, int, int]]:
     after = dict(held)
-    for name, variance in variances.items():
+    for name, (variance, mean) in moments.items():
         if name not in after and len(after) == MAX_WEIGHED_NUMBERS:
             continue
-        total, lists = after.get(name, (0, 0))
-        if lists == MAX_SPREAD_LISTS:
-            total, lists = total - total // lists, lists - 1
-        after[name] = (total + variance, lists + 1)
+        variances, means, lists = after.get(name, (0, 0, 0))
+        if lists == MAX_MOMENT_LISTS:
+            variances, means, lists = variances - variances // lists, means - means // lists, lists - 1
+        after[name] = (variances + variance, means + mean, lists + 1)
     return after
 
 

@@ -23,9 +23,10 @@ from .base import (
     UserEvent,
     UserIdField,
     is_empty,
+    is_none,
 )
 from .items import Candidate, ItemFacts
-from .weights import Features
+from .weights import Features, UsualNumbers
 
 MAX_CANDIDATES = 100
 # The default scale of a rating.
@@ -248,6 +249,7 @@ class Contrast(UserDomainEvent, topic="contrasts"):
     arm: Identifier | None = Field(None, description="The policy arm of the ranking.")
     facets: tuple[Facet, ...] = Field((), max_length=MAX_FACETS)
     features: Features | None = Field(None, description="The candidates' features, in the ranking's order.")
+    usual: UsualNumbers | None = Field(None, exclude_if=is_none, description="The domain's, for a list of one.")
     by_sager: bool = Field(False, exclude_if=is_empty, description="Our ranker's order teaches no habit.")
     session_id: Identifier | None = Field(None, exclude_if=is_empty)
 
@@ -263,4 +265,6 @@ class Abstention(UserDomainEvent, topic="abstentions"):
     shown: tuple[ItemFacts, ...] = Field(min_length=1, max_length=MAX_CANDIDATES)
     skill_version: int = Field(0, ge=0, description="The skill's version when the ranking was made.")
     arm: Identifier | None = None
+    features: Features | None = Field(None, exclude_if=is_none)
+    usual: UsualNumbers | None = Field(None, exclude_if=is_none, description="The domain's, for taking none.")
     session_id: Identifier | None = Field(None, exclude_if=is_empty)

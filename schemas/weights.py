@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from .base import Digest, DomainField, Event, Label, Model, Position, is_empty
-from .items import MAX_MEASURE, NumberName
+from .items import MAX_MEASURE, Amount, NumberName
 
 FEATURE_ONE = 1 << 10
 WEIGHT_ONE = 1 << 20
@@ -56,8 +56,12 @@ FactDigest = Annotated[str, Field(pattern=r"^[0-9a-f]{12}$")]
 # How often a fact was taken, and how often by blind choice, in 1/1024.
 FactCounts = tuple[Annotated[int, Field(ge=0, le=1 << 40)], Annotated[int, Field(ge=0, le=1 << 40)]]
 _Variance = Annotated[int, Field(ge=0, le=1 << 60)]
-# The sum of the variances of a number within lists, in 1/1024, and the number of these lists.
-NumberSpread = tuple[_Variance, Annotated[int, Field(ge=1)]]
+# A list's variance and mean of a number, in 1/1024; the mean has two digits.
+NumberMoments = tuple[_Variance, _Variance]
+# Their sums over lists, and the number of these lists.
+MomentSums = tuple[_Variance, _Variance, Annotated[int, Field(ge=1)]]
+# The mean of each number over a domain's lists, and that of its variance within a list.
+UsualNumbers = dict[NumberName, tuple[Amount, Annotated[float, Field(ge=0, le=MAX_MEASURE**2)]]]
 
 
 # The weight of a number in a prediction, in 1/1024, and the unit of its distances from the list's mean.
@@ -97,7 +101,7 @@ class RankingOutcome(Event, topic="outcomes"):
     mix: dict[Mix, WeightEvidence] = Field(default_factory=dict, max_length=len(Mix))
     dimensions: dict[DimensionName, WeightEvidence] = Field(default_factory=dict, max_length=MAX_OUTCOME_DIMENSIONS)
     numbers: dict[NumberName, WeightEvidence] = Field(default_factory=dict, max_length=MAX_OUTCOME_NUMBERS)
-    variances: dict[NumberName, _Variance] = Field(default_factory=dict, max_length=MAX_OUTCOME_NUMBERS)
+    moments: dict[NumberName, NumberMoments] = Field(default_factory=dict, max_length=MAX_OUTCOME_NUMBERS)
     tastes: dict[FactDigest, FactCounts] = Field(default_factory=dict, max_length=MAX_OUTCOME_FACTS)
 
 
@@ -135,7 +139,7 @@ class Weights(Event, topic="weights"):
     mix: dict[Mix, LearnedWeight] = Field(default_factory=dict, max_length=len(Mix))
     dimensions: dict[DimensionName, LearnedWeight] = Field(default_factory=dict, max_length=MAX_WEIGHED_DIMENSIONS)
     numbers: dict[NumberName, LearnedWeight] = Field(default_factory=dict, max_length=MAX_WEIGHED_NUMBERS)
-    spread: dict[NumberName, NumberSpread] = Field(default_factory=dict, max_length=MAX_WEIGHED_NUMBERS)
+    moments: dict[NumberName, MomentSums] = Field(default_factory=dict, max_length=MAX_WEIGHED_NUMBERS)
     tastes: dict[FactDigest, FactCounts] = Field(default_factory=dict, max_length=MAX_WEIGHED_FACTS)
     applied: tuple[Position, ...] = Field((), max_length=4)
     seal: Digest | None = Field(None, description="The worker's proof, with the deployment's secret.")

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from operators.attributes import fact_id
 from operators.learning.evidence import signed_strength
 from operators.learning.habits import habit_scores
+from operators.learning.none_taken import NOTHING
 from operators.learning.tradeoffs import distances, personal_weights, scales
 from operators.weights import DEFAULT_WEIGHTS, RankWeights, number_dimension, softmax
 from schemas import Attribute, AttributeKind, Features, ItemFacts, Mix
@@ -59,7 +60,7 @@ class ListFeatures:
         """
         facets, companions, popularity = facets or {}, companions or {}, popularity or {}
         ids = [{fact_id(fact) for fact in item.facts} for item in items]
-        units = scales(items, weights.spread)
+        units = scales(items, weights.usual)
         numbers = distances(items, units)
         personal = personal_weights(list(numbers), weights.numbers, sums)
         return cls(
@@ -102,6 +103,11 @@ class ListFeatures:
     def chances(self, weights: RankWeights) -> list[float]:
         """Return the chance of each item by skill and domain, without the community."""
         return softmax([own + shared for own, shared in zip(self.skill(weights), self.domain(weights), strict=True)])
+
+    def blind_chances(self, weights: RankWeights) -> list[float]:
+        """Return the chance of each item for a person who does not look at it."""
+        row = self.numbers.get(NOTHING, [0.0] * self.size)
+        return softmax([weights.numbers.get(NOTHING, 0.0) * value for value in row])
 
     def number_weights(self, weights: RankWeights) -> dict[str, float]:
         """Return the weight of each number in the score."""

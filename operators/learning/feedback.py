@@ -8,12 +8,11 @@ from operators.evolve.proposals import COUNTS
 from operators.fit import update_beliefs
 from operators.language.privacy import Privacy
 from operators.learning.evidence import ListEvidence, inactivity_decay
-from operators.learning.fold import next_diff
 from operators.learning.limits import DEFAULT_LIMITS, MergeLimits
 from operators.learning.statements import StatementSubject, StatementUpdate, expired_statements, updated_session
-from operators.learning.update import EvidenceUpdate, visit_evidence
+from operators.learning.update import EvidenceUpdate, lesson_of, visit_evidence
 from operators.stated import item_attribute, live_statements, statement_id
-from schemas import ONE, CountDelta, DiffTrigger, Evidence, ItemFacts, PolicySkill, Position, Provenance, SkillDiff
+from schemas import ONE, DiffTrigger, Evidence, ItemFacts, PolicySkill, Position, Provenance, SkillDiff
 from schemas.events import BEST, WORST, Abstention, Feedback, Signal
 from schemas.statements import Scope, Stance
 
@@ -123,19 +122,24 @@ def resolve_feedback(
 
 
 def resolve_abstention(
-    skill: PolicySkill, abstention: Abstention, source: Position | None = None, limits: MergeLimits = DEFAULT_LIMITS
+    skill: PolicySkill,
+    abstention: Abstention,
+    source: Position | None = None,
+    usual: Mapping[str, int] | None = None,
+    limits: MergeLimits = DEFAULT_LIMITS,
 ) -> SkillDiff:
-    """Return the diff of a list without a choice; its lines stay."""
+    """Return the diff of a list without a choice: the person preferred none to its items."""
     said_before = live_statements(skill, abstention.occurred_at, abstention.session_id)
-    return next_diff(
-        skill,
+    evidence = Evidence(event_id=abstention.event_id)
+    found = EvidenceUpdate(skill, evidence, limits, usual or {})
+    lesson, aged = lesson_of(skill, abstention), inactivity_decay(skill, abstention.occurred_at)
+    found.count(lesson.common_left, lesson.shown, skill.contrasts, aged=aged, numbers=lesson.numbers)
+    return found.diff(
         abstention,
-        count_delta=CountDelta(),
         stated=expired_statements(skill, abstention, source),
         beliefs=update_beliefs(skill, said_before, suited=(), refused=abstention.shown),
         session=updated_session(skill, abstention, source, limits.session),
         trigger=DiffTrigger(what="abstention"),
-        evidence=Evidence(event_id=abstention.event_id),
         reasoned_by=PERSON,
         source=source,
     )

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from operators.attributes import attribute_id
 from operators.habit_directions import NUMBER_ENDING, NUMBER_WORDS, is_number_line
+from operators.learning.none_taken import NOTHING
 from operators.learning.tiers import proven_tier
 from operators.weights import number_dimension
 from schemas import Attribute, AttributeKind, AttributeSource, Evidence, SkillChange, SkillChangeKind, Tier
@@ -37,6 +38,8 @@ def number_changes(
     """
     held = {line.dimension: line for line in lines if is_number_line(line.attribute_id)}
     for name, weight in weights.items():
+        if name == NOTHING:
+            continue  # how picky a person is does not tell items apart
         dimension = number_dimension(name)
         tier, line = proven_tier(sums.proofs.get(name, 0)), held.get(dimension)
         value = number_words(name, weight > 0)

@@ -7,12 +7,20 @@ from typing import NamedTuple, TypeVar
 
 from operators.attributes import fact_ids
 from operators.learning.choice_model import ListFeatures
+from operators.learning.none_taken import NOTHING, as_choice, is_left_as_a_whole
 from operators.learning.questions import shown_items
-from operators.learning.tradeoffs import variances
+from operators.learning.tradeoffs import list_moments
 from operators.seals import derived_key
 from operators.weights import RankWeights, fact_digest, softmax, weighed_as
-from schemas import FEATURE_ONE, MAX_FEATURE, Contrast, ItemFacts, PolicySkill
-from schemas.weights import MAX_OUTCOME_DIMENSIONS, MAX_OUTCOME_FACTS, Mix, RankingOutcome, WeightEvidence
+from schemas import FEATURE_ONE, MAX_FEATURE, Abstention, Contrast, ItemFacts, PolicySkill
+from schemas.weights import (
+    MAX_OUTCOME_DIMENSIONS,
+    MAX_OUTCOME_FACTS,
+    MAX_OUTCOME_NUMBERS,
+    Mix,
+    RankingOutcome,
+    WeightEvidence,
+)
 
 _NameT = TypeVar("_NameT", bound=str)
 # So many choices of a person count fully, and the k-th one after them `FULL_CHOICES / k`.
@@ -21,15 +29,16 @@ _MAX_FIXED_SLOPE, _MAX_FIXED_VARIANCE = 2 * MAX_FEATURE * FEATURE_ONE, MAX_FEATU
 
 
 def outcome_of(
-    contrast: Contrast, skill: PolicySkill, weights: RankWeights, nth: int, weights_version: int
+    event: Contrast | Abstention, skill: PolicySkill, weights: RankWeights, nth: int, weights_version: int
 ) -> RankingOutcome | None:
     """Compute the outcome of the person's `nth` choice by the skill before it; None if it teaches no weights.
 
     Every list teaches the weights of numbers and the domain's tastes. Those of skill and community learn from our own
     rankings only: an app could name any order.
     """
+    contrast = as_choice(event)
     ours = contrast.features
-    if not contrast.unchosen or contrast.also or (ours is None and contrast.instruction):
+    if contrast.also or (ours is None and contrast.instruction) or is_left_as_a_whole(contrast):
         return None
     items, chosen = shown_items(contrast)
     features = ListFeatures.of(items, skill.attributes, weights=weights, sums=skill.numbers)
@@ -44,8 +53,8 @@ def outcome_of(
         occurred_at=contrast.occurred_at.replace(minute=0, second=0, microsecond=0),
         domain=contrast.domain,
         weights_version=weights_version,
-        variances=variances(items, list(features.numbers)),
-        tastes=_fact_counts(items, chosen, share, weights.secret),
+        moments=list_moments(items, _averaged(items, features)),
+        tastes=_fact_counts(items, chosen, features.blind_chances(weights), share, weights.secret),
         **weight_evidence(features, community, chosen, weights, share)._asdict(),
     )
 
@@ -97,18 +106,28 @@ def _dimensions(features: ListFeatures, weights: RankWeights) -> dict[str, list[
     return {name: added[name] for name in sorted(loudest)}
 
 
-def _fact_counts(items: Sequence[ItemFacts], chosen: int, share: float, secret: bytes) -> dict[str, tuple[int, int]]:
+def _averaged(items: Sequence[ItemFacts], features: ListFeatures) -> list[str]:
+    # The first list of one has no mean to be compared with, but it has one to begin with.
+    names = set(items[0].measures) if NOTHING in features.numbers else set(features.numbers)
+    return sorted(names - {NOTHING})[:MAX_OUTCOME_NUMBERS]
+
+
+def _fact_counts(
+    items: Sequence[ItemFacts], chosen: int, chances: Sequence[float], share: float, secret: bytes
+) -> dict[str, tuple[int, int]]:
     # Facts that all items share tell nothing. Of more facts than there is room for, those with the least digests are
     # counted: the same ones in every list, whether taken or not.
     having: dict[str, int] = {}
-    for item in items:
+    expected: dict[str, float] = {}
+    for item, chance in zip(items, chances, strict=True):
         for name in set(fact_ids(item.facts)):
             having[name] = having.get(name, 0) + 1
+            expected[name] = expected.get(name, 0.0) + chance
     taken = set(fact_ids(items[chosen].facts))
     counts = {
         fact_digest(name, secret): (
             round(FEATURE_ONE * share) if name in taken else 0,
-            round(FEATURE_ONE * share * times / len(items)),
+            round(FEATURE_ONE * share * expected[name]),
         )
         for name, times in having.items()
         if times < len(items)

@@ -12,9 +12,10 @@ from operator import mul
 from typing import NamedTuple
 
 from operators.habit_directions import BY_PREFIX, is_number_line
+from operators.learning.none_taken import NONE_ID, NOTHING
 from schemas import ONE, Attribute, ItemFacts, SkillChange, SkillChangeKind
 from schemas.diffs import CountDelta, NumberSums, PolicySkill
-from schemas.weights import MAX_OUTCOME_NUMBERS, Features
+from schemas.weights import MAX_OUTCOME_NUMBERS, Features, UsualNumbers
 
 # How many choices the domain's weight counts for.
 PERSONAL_PRECISION = 8.0
@@ -28,22 +29,21 @@ _NO_SUMS = NumberSums()
 REMOVALS = frozenset({SkillChangeKind.REMOVED, SkillChangeKind.REWORDED, SkillChangeKind.FORGOTTEN})
 
 
-def scales(items: Sequence[ItemFacts], spread: Mapping[str, tuple[int, int]]) -> dict[str, float]:
+def scales(items: Sequence[ItemFacts], usual: UsualNumbers) -> dict[str, float]:
     """Return the unit of each number's distances: the spread of the list and of the domain's lists.
 
-    `spread` has the sum of the variances within the domain's lists, in 1/1024, and the number of these lists. A number
-    that all items share, or only one has, is left out.
+    A number that all items share, or only one has, is left out.
     """
     found: dict[str, float] = {}
-    for name in sorted({name for item in items for name in item.measures} - _LEFT_OUT):
+    names = {name for item in items for name in item.measures} - _LEFT_OUT
+    for name in sorted(names, key=lambda name: (name != NOTHING, name)):
         known = [item.measures[name] for item in items if name in item.measures]
         if min(known) == max(known):
             continue
         _, variance = _moments(known)
-        total, lists = spread.get(name, (0, 0))
-        usual = total / ONE / lists if lists else variance
+        _, in_domain = usual.get(name, (0.0, variance))
         # Six digits are short in the log, and the same in every process.
-        found[name] = float(f"{math.sqrt((variance + usual) / 2):.6g}")
+        found[name] = float(f"{math.sqrt((variance + in_domain) / 2):.6g}")
         if len(found) == MAX_OUTCOME_NUMBERS:
             break
     return found
@@ -55,7 +55,7 @@ def distances(items: Sequence[ItemFacts], units: Mapping[str, float]) -> dict[st
     >>> cheap, dear = (ItemFacts(item_id=name, measures={"price": price}) for name, price in (("a", 10), ("b", 30)))
     >>> distances([cheap, dear], scales([cheap, dear], {}))
     {'price': [-1.0, 1.0]}
-    >>> distances([cheap, dear], scales([cheap, dear], {"price": (700 * ONE, 1)}))
+    >>> distances([cheap, dear], scales([cheap, dear], {"price": (20.0, 700.0)}))
     {'price': [-0.5, 0.5]}
     """
     rows: dict[str, list[float]] = {}
@@ -68,10 +68,15 @@ def distances(items: Sequence[ItemFacts], units: Mapping[str, float]) -> dict[st
     return rows
 
 
-def variances(items: Sequence[ItemFacts], names: Sequence[str]) -> dict[str, int]:
-    """Return each number's variance within the list, in 1/1024."""
-    of_each = {name: [item.measures[name] for item in items if name in item.measures] for name in names}
-    return {name: min(round(ONE * _moments(values)[1]), MAX_VARIANCE) for name, values in of_each.items()}
+def list_moments(items: Sequence[ItemFacts], names: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """Return each number's variance within the list and its mean, in 1/1024; taking none is no item."""
+    found = {}
+    for name in names:
+        _, variance = _moments([item.measures[name] for item in items if name in item.measures])
+        mean, _ = _moments([item.measures[name] for item in items if name in item.measures and item.item_id != NONE_ID])
+        # Two digits: the mean of a list of one would name the item.
+        found[name] = (min(round(ONE * variance), MAX_VARIANCE), round(ONE * float(f"{mean:.2g}")))
+    return found
 
 
 def _moments(values: Sequence[float]) -> tuple[float, float]:

@@ -7,7 +7,7 @@ verdicts add to the counts.
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from operators.attributes import fact_id, fact_ids, from_fact
 from operators.evolve.proposals import COUNTS, ValidatedProposal, refused_change
@@ -34,6 +34,7 @@ from operators.learning.fold import Counts, counts_after, fits_document, next_di
 from operators.learning.habits import HABIT_DECAY as HABITS_FORGET
 from operators.learning.habits import habit_changes, habit_evidence, habits_after
 from operators.learning.limits import DEFAULT_LIMITS, NEVER_CONFIRMED, MergeLimits, eviction_order, is_unconfirmed
+from operators.learning.none_taken import approval_rate, as_choice
 from operators.learning.number_lines import number_changes
 from operators.learning.questions import shown_items
 from operators.learning.statements import expired_statements, updated_session
@@ -41,7 +42,18 @@ from operators.learning.tiers import tier_of
 from operators.learning.tradeoffs import NumberEvidence, number_evidence, numbers_after
 from operators.stated import live_statements
 from operators.weights import DEFAULT_WEIGHTS, DIMENSIONS, UNKNOWN_DIMENSION
-from schemas import Contrast, CountDelta, Event, Fact, Features, HabitAdded, Interaction, ItemFacts, Position
+from schemas import (
+    Abstention,
+    Contrast,
+    CountDelta,
+    Event,
+    Fact,
+    Features,
+    HabitAdded,
+    Interaction,
+    ItemFacts,
+    Position,
+)
 from schemas.diffs import (
     NumberSums,
     PolicySkill,
@@ -81,27 +93,23 @@ def resolve_choice(
         weight = int(limits.verdict_weight * ONE)
         verdicts = dict.fromkeys(proposal.reinforced, (weight, 0)) | dict.fromkeys(proposal.weakened, (0, weight))
     taken = (contrast.chosen, *contrast.also)
-    in_list = ListEvidence.of(taken, contrast.unchosen, contrast.in_order)
-    shown = in_list if contrast.unchosen else visit_evidence(contrast.chosen, usual)
-    numbers = None
-    if contrast.unchosen and not contrast.also:
-        items, chosen = shown_items(contrast)
-        predicted = prediction_of(skill, contrast)
-        shown = _expected(skill, items, shown, predicted)
-        numbers = number_evidence(items, chosen, predicted)
+    lesson = lesson_of(skill, contrast, usual)
     evidence = Evidence(event_id=contrast.event_id, item_id=contrast.chosen.item_id)
     found = EvidenceUpdate(skill, evidence, limits, usual or {}, refused=list(validated.refused))
     found.count(
-        [fact for item in taken for fact in item.facts] + _common_left(contrast.unchosen, in_list),
-        shown,
+        [fact for item in taken for fact in item.facts] + lesson.common_left,
+        lesson.shown,
         skill.contrasts + 1,
         verdicts,
         habit_evidence(skill, contrast, popularity),
         aged=inactivity_decay(skill, contrast.occurred_at),
         tests_change=True,
-        numbers=numbers,
+        numbers=lesson.numbers,
     )
     # These guards keep most choices out of modules that have nothing to do (files_of_a_selection).
+    session = None
+    if contrast.session_id:
+        session = updated_session(skill, contrast, source, limits.session, taken, lesson.shown)
     beliefs = None
     if skill.beliefs:
         said_before = live_statements(skill, contrast.occurred_at, contrast.session_id)
@@ -110,7 +118,7 @@ def resolve_choice(
         contrast,
         stated=expired_statements(skill, contrast, source, taken) if skill.stated else (),
         beliefs=beliefs,
-        session=updated_session(skill, contrast, source, limits.session, taken, shown) if contrast.session_id else None,
+        session=session,
         reasoned_by=proposal.reasoned_by,
         analysis=proposal.analysis[:4_000],
         judged=proposal.judged,
@@ -132,6 +140,29 @@ def resolve_visit(
         item.facts, visit_evidence(item, usual), skill.contrasts, aged=inactivity_decay(skill, visit.occurred_at)
     )
     return found.diff(visit, stated=expired_statements(skill, visit, source), reasoned_by=COUNTS, source=source)
+
+
+class Lesson(NamedTuple):
+    """The evidence of a choice on facts and numbers; `common_left` are facts that many left items have."""
+
+    shown: ListEvidence
+    numbers: NumberEvidence | None
+    common_left: list[Fact]
+
+
+def lesson_of(skill: PolicySkill, event: Contrast | Abstention, usual: Mapping[str, int] | None = None) -> Lesson:
+    """Compare a choice with its prediction, and one of several items with blind choice."""
+    contrast = as_choice(event)
+    taken = (contrast.chosen, *contrast.also)
+    shown = ListEvidence.of(taken, contrast.unchosen, contrast.in_order)
+    common = _common_left(contrast.unchosen, shown)
+    if contrast.also:
+        return Lesson(shown if contrast.unchosen else visit_evidence(contrast.chosen, usual), None, common)
+    items, chosen = shown_items(contrast)
+    predicted = prediction_of(skill, contrast)
+    if (rate := approval_rate(predicted)) is not None:
+        shown = replace(shown, shares=dict.fromkeys(shown.shares, round(rate * ONE)))
+    return Lesson(_expected(skill, items, shown, predicted), number_evidence(items, chosen, predicted), common)
 
 
 def prediction_of(skill: PolicySkill, contrast: Contrast) -> Features:

@@ -155,10 +155,13 @@ class EvolveStep:
         if contrast.also:
             others = [self.privacy.item(item, contrast.domain)[0] for item in contrast.also]
             contrast = contrast.model_copy(update={"also": _known_items(others, contrast, state, source)})
+        others = [self.privacy.item(item, contrast.domain)[0] for item in contrast.unchosen]
+        left = _known_items(others, contrast, state, source)
+        if left != contrast.unchosen:
+            contrast = contrast.model_copy(update={"unchosen": left})
         remembered = None
         if self.graph is not None:
-            shown = _known_items(contrast.unchosen, contrast, state, source)
-            remembered = remember_choice(state.memory, contrast, known, source, now, self.graph, shown)
+            remembered = remember_choice(state.memory, contrast, known, source, now, self.graph, left)
         return PreparedChoice(contrast, self.skip_reason(state.skill, contrast, source), remembered)
 
     def skip_reason(
@@ -277,7 +280,8 @@ class EvolveStep:
         shown = _known_items(abstention.shown, abstention, state, source)
         if not shown:
             return EvolveEffects(EvolveOutcome.FORGOTTEN, skill)
-        diff = resolve_abstention(skill, abstention.model_copy(update={"shown": shown}), source, self.limits)
+        remaining = abstention.model_copy(update={"shown": shown})
+        diff = resolve_abstention(skill, remaining, source, state.usual, self.limits)
         return self.effects(EvolveOutcome.ABSTAINED, state, diff)
 
     def command(self, state: EvolveState, command: SkillCommand, source: Position | None = None) -> EvolveEffects:

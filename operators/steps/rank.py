@@ -11,6 +11,7 @@ from operators.language.output_policy import OutputGate
 from operators.language.privacy import Privacy
 from operators.language.words import keywords
 from operators.learning.choice_model import ListFeatures
+from operators.learning.none_taken import with_none
 from operators.rank import facet_weights
 from operators.rank.deterministic import NO_CONSTRAINTS, Constraints, instruction_match, rank
 from operators.slim import relevant_to, slim
@@ -137,9 +138,11 @@ class RankStep:
         numbers: NumberSums | None = None,
     ) -> ListFeatures:
         """Return the features of each candidate; `numbers` is the skill's evidence on numbers."""
+        sums = numbers if self.uses_skill else None
+        if len(items) == 1:  # others' choices do not tell how often one item is taken
+            return ListFeatures.of(with_none(items[0], weights.usual), lines, weights=weights, sums=sums)
         many = popularity if self.retrieves else None
         facets = facet_weights(retrieved.facets)
-        sums = numbers if self.uses_skill else None
         return ListFeatures.of(items, lines, facets, retrieved.companions, many, weights=weights, sums=sums)
 
     @staticmethod
@@ -152,6 +155,9 @@ class RankStep:
         heard: ListStatements = NO_STATEMENTS,
     ) -> WeighedOrder:
         """Return the order by a domain's weights, with its features."""
+        if len(items) == 1:
+            features = None if heard.said.decides or instruction else spoken.to_event(range(2), weights)
+            return WeighedOrder((items[0].item_id,), features)
         ranked = rank(items, spoken, instruction, seed, weights, heard.said)
         order = tuple(item.item_id for item, _ in ranked)
         if heard.said.decides or len({score.instruction for _, score in ranked}) > 1:

@@ -17,6 +17,7 @@ from operators.contrast import (
     join_selection,
     ndcg_gain,
     slot_of,
+    with_usual,
 )
 from operators.seals import without_unproven_fields
 from schemas import Abstention, Contrast, OpenRankings, Position, Ranking, Receipt, Selection, compound_key, encode
@@ -102,6 +103,7 @@ class ContrastAgent:
         # Send before the rings are written: a crash in between sends the same record again, and it is recognized.
         answer = step.abstention if step.contrast is None else step.contrast
         if answer is not None:
+            answer = with_usual(answer, self._deps.learned_weights.get(answer.domain).weights.usual)
             await self._producer.send(event, answer.TOPIC, step.state.user_id.encode(), encode(answer))
         for waiting, outcome in step.refused:
             taken = ", ".join(waiting.selection.taken) or "none"

@@ -15,7 +15,7 @@ from typing import Any
 from operators.graph.items import MemoryUpdate
 from operators.language.ports import Interpretation
 from operators.learning.outcomes import outcome_of
-from operators.steps.evolve import EvolveOutcome, EvolveState
+from operators.steps.evolve import EvolveEffects, EvolveOutcome, EvolveState
 from schemas import RankingOutcome as ChoiceOutcome
 from schemas.base import Event, Position
 from schemas.codec import encode
@@ -82,7 +82,17 @@ class EvolveAgent:
         self.records = RecordDispatcher(worker, "evolve", handlers)
 
     async def _on_abstention(self, event: Any, record: Abstention, position: Position) -> str:
-        return await self._skills.apply_step(event, record, lambda now: self._step.abstain(now, record, position))
+        before: list[PolicySkill] = []
+
+        def abstain(state: EvolveState) -> EvolveEffects:
+            before.append(state.skill)
+            return self._step.abstain(state, record, position)
+
+        outcome = await self._skills.apply_step(event, record, abstain)
+        if outcome in (EvolveOutcome.ABSTAINED, EvolveOutcome.REPEATED):
+            is_repeat = outcome is EvolveOutcome.REPEATED
+            await self._report(event, record, position, before[-1], before[-1].contrasts + 1, is_repeat=is_repeat)
+        return outcome
 
     async def _on_command(self, event: Any, record: SkillCommand, position: Position) -> str:
         return await self._skills.apply_step(event, record, lambda now: self._step.command(now, record, position))
@@ -135,7 +145,7 @@ class EvolveAgent:
     async def _report(
         self,
         event: Any,
-        contrast: Contrast,
+        contrast: Contrast | Abstention,
         position: Position,
         skill: PolicySkill,
         nth: int,
