@@ -38,7 +38,7 @@ DIMENSIONS: Mapping[str, float] = {
     "category": 0.5, "country": 0.5, "era": 0.4, "ambience": 0.4, "price": 0.3, "qualifier": 0.3, "keyword": 0.25,
     "meal": 0.2, "mood": 0.15,
     "by_price": 1.0, "by_year": 1.0, "by_rating": 1.0, "by_popularity": 1.0, "by_distance": 1.0, "by_length": 1.0,
-    "exploration": 1.0,
+    "exploration": 1.0, "by_nothing": 0.3,
 }  # fmt: skip
 UNKNOWN_DIMENSION = 0.5
 # Name of the weight of all dimensions without one of their own.
