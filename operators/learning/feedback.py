@@ -133,7 +133,9 @@ def resolve_abstention(
     evidence = Evidence(event_id=abstention.event_id)
     found = EvidenceUpdate(skill, evidence, limits, usual or {})
     lesson, aged = lesson_of(skill, abstention), inactivity_decay(skill, abstention.occurred_at)
-    found.count(lesson.common_left, lesson.shown, skill.contrasts, aged=aged, numbers=lesson.numbers)
+    found.count(
+        lesson.common_left, lesson.shown, skill.contrasts, aged=aged, numbers=lesson.numbers, forgets=lesson.forgets
+    )
     return found.diff(
         abstention,
         stated=expired_statements(skill, abstention, source),

@@ -71,6 +71,8 @@ Drift = Mapping[str, int]
 Names = Collection[str]
 # A value of at least one item in so many gets a line though it was left.
 COMMON_SHARE = 4
+# A list of one offers few values: with the decay of a choice, a value would be forgotten before it comes again.
+OFFER_FORGETS = ONE // 4
 _HIGH, _STATED = Tier.HIGH, AttributeSource.STATED
 
 
@@ -105,6 +107,7 @@ def resolve_choice(
         aged=inactivity_decay(skill, contrast.occurred_at),
         tests_change=True,
         numbers=lesson.numbers,
+        forgets=lesson.forgets,
     )
     # These guards keep most choices out of modules that have nothing to do (files_of_a_selection).
     session = None
@@ -143,11 +146,15 @@ def resolve_visit(
 
 
 class Lesson(NamedTuple):
-    """The evidence of a choice on facts and numbers; `common_left` are facts that many left items have."""
+    """The evidence of a choice on facts and numbers.
+
+    `common_left` are facts that many left items have; `forgets` is its part of a choice in the decay, in 1/1024.
+    """
 
     shown: ListEvidence
     numbers: NumberEvidence | None
     common_left: list[Fact]
+    forgets: int = ONE
 
 
 def lesson_of(skill: PolicySkill, event: Contrast | Abstention, usual: Mapping[str, int] | None = None) -> Lesson:
@@ -162,7 +169,8 @@ def lesson_of(skill: PolicySkill, event: Contrast | Abstention, usual: Mapping[s
     predicted = prediction_of(skill, contrast)
     if (rate := approval_rate(predicted)) is not None:
         shown = replace(shown, shares=dict.fromkeys(shown.shares, round(rate * ONE)))
-    return Lesson(_expected(skill, items, shown, predicted), number_evidence(items, chosen, predicted), common)
+    forgets = ONE if contrast is event else OFFER_FORGETS
+    return Lesson(_expected(skill, items, shown, predicted), number_evidence(items, chosen, predicted), common, forgets)
 
 
 def prediction_of(skill: PolicySkill, contrast: Contrast) -> Features:
@@ -241,12 +249,14 @@ class EvidenceUpdate:
         aged: int = 0,
         tests_change: bool = False,
         numbers: NumberEvidence | None = None,
+        forgets: int | None = None,
     ) -> None:
         """Count an event: tally, moves of tiers, discoveries and evictions.
 
         `facts` are those of all taken items, `now` is the number of the person's choices, this one included. `verdicts`
         are a model's additions by line, `habits` those to each axis. `weight` is the event's part of a choice in
-        1/1024, `aged` the extra rounds of forgetting. A choice from a list `tests_change` of each line.
+        1/1024, and so is `forgets` for the decay, of which `aged` are extra rounds. A choice from a list `tests_change`
+        of each line.
         """
         verdicts = verdicts or {}
         before: Sequence[Attribute] = self.skill.attributes
@@ -255,7 +265,9 @@ class EvidenceUpdate:
         over = {line.attribute_id for line in before if drift and drift_detected(line, drift.get(line.attribute_id, 0))}
         if (over and sum(at >= DRIFT_WARNING for at in drift.values()) > len(over)) or len(over) > 1:
             self.has_shifted, aged = True, aged + DRIFT_ROUNDS
-        self.tally = _tally(before, shown, verdicts, habits, weight, aged, drift, numbers and numbers.sums)
+        self.tally = _tally(
+            before, shown, verdicts, habits, weight, forgets or weight, aged, drift, numbers and numbers.sums
+        )
         by_age = SkillChangeKind.WEAKENED
         if aged:  # only age can move a line that the list does not offer
             by_age = SkillChangeKind.OVERTAKEN if self.has_shifted else SkillChangeKind.FADED
@@ -386,6 +398,7 @@ def _tally(
     verdicts: Verdicts,
     habits: Habits,
     weight: int,
+    forgets: int,
     aged: int,
     drift: Drift,
     numbers: NumberSums | None,
@@ -411,7 +424,7 @@ def _tally(
     fading = {"habits_forget": HABITS_FORGET, "habits": habits} if habits else {}
     return CountDelta.trusted(
         # An event of less weight than a choice forgets less, but at least a little.
-        forget=min(DECAY * ONE // weight, SLOWEST_DECAY),
+        forget=min(DECAY * ONE // forgets, SLOWEST_DECAY),
         aged=aged,
         begun=begun,
         lines=added,

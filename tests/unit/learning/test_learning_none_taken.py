@@ -1,0 +1,95 @@
+"""Approvals, rejections and lists left as a whole teach what a person decides."""
+
+import random
+from collections.abc import Callable
+
+from operators.contrast import with_usual
+from operators.evolve.proposals import Proposal, ValidatedProposal
+from operators.learning.feedback import resolve_abstention
+from operators.learning.fold import initial_skill, merge
+from operators.learning.none_taken import NOTHING, as_choice
+from operators.learning.number_lines import number_line_id
+from operators.learning.outcomes import outcome_of
+from operators.learning.update import prediction_of, resolve_choice
+from operators.weights import RankWeights
+from schemas import ONE, Abstention, Contrast, Fact, ItemFacts, PolicySkill, Tier
+from tests.builders import NOW, a_contrast
+
+USUAL = {"price": (50.0, 200.0)}
+COLOURS = ("red", "green", "blue", "grey")
+
+
+def an_offer(rng: random.Random) -> ItemFacts:
+    colour = Fact(dimension="colour", value=rng.choice(COLOURS))
+    return ItemFacts(item_id=f"o{rng.random()}", facts=(colour,), measures={"price": rng.randint(20, 80)})
+
+
+def approved(item: ItemFacts, number: int) -> Contrast:
+    offered = a_contrast(["x: y"], event_id=f"c{number}").model_copy(update={"chosen": item, "unchosen": ()})
+    answer = with_usual(offered, USUAL)
+    assert isinstance(answer, Contrast)
+    return answer
+
+
+def left(items: tuple[ItemFacts, ...], number: int) -> Abstention:
+    offered = Abstention(
+        event_id=f"a{number}", occurred_at=NOW, user_id="ann", domain="movietv", ranking_id=f"r{number}", shown=items
+    )
+    answer = with_usual(offered, USUAL)
+    assert isinstance(answer, Abstention)
+    return answer
+
+
+def played(approves: Callable[[random.Random, ItemFacts], bool], offers: int, seed: int = 1) -> PolicySkill:
+    rng, skill = random.Random(seed), initial_skill("ann", "movietv", (), a_contrast())
+    for number in range(offers):
+        item = an_offer(rng)
+        if approves(rng, item):
+            diff = resolve_choice(skill, ValidatedProposal(Proposal()), approved(item, number))
+        else:
+            diff = resolve_abstention(skill, left((item,), number))
+        skill = merge(skill, diff)
+    return skill
+
+
+def chance(skill: PolicySkill, price: float) -> float:
+    item = ItemFacts(item_id="next", measures={"price": price})
+    taken, none = prediction_of(skill, as_choice(approved(item, 1_000))).chances
+    return taken / (taken + none)
+
+
+def test_a_person_who_approves_cheap_offers_gets_a_line_and_a_prediction() -> None:
+    skill = played(lambda _, item: item.measures["price"] < 50, 40)
+    assert chance(skill, 25) > 0.75 > 0.25 > chance(skill, 75)
+    [line] = [line for line in skill.attributes if line.attribute_id == number_line_id("price", False)]
+    assert line.tier >= Tier.MEDIUM
+    assert not any(NOTHING in line.attribute_id for line in skill.attributes)
+
+
+def test_a_person_who_approves_one_colour_is_known_by_it() -> None:
+    skill = played(lambda _, item: item.facts[0].value == "red", 80)
+    assert [line.value for line in skill.attributes if line.tier >= Tier.MEDIUM] == ["red"]
+
+
+def test_approvals_by_chance_prove_nothing() -> None:
+    people = [played(lambda rng, _: rng.random() < 0.8, 30, seed) for seed in range(40)]
+    medium = sum(line.tier >= Tier.MEDIUM for skill in people for line in skill.attributes)
+    assert medium <= 2  # .05 a person
+
+
+def test_a_longer_list_left_as_a_whole_is_worse_than_usual() -> None:
+    skill = initial_skill("ann", "movietv", (), a_contrast())
+    dear = tuple(ItemFacts(item_id=f"d{n}", measures={"price": 90.0 + n}) for n in range(3))
+    diff = resolve_abstention(skill, left(dear, 1))
+    assert diff.count_delta.numbers is not None and diff.count_delta.numbers.pulls["price"] < 0
+    assert not diff.is_contrast and NOTHING not in diff.count_delta.numbers.pulls
+
+
+def test_the_domain_learns_its_means_from_lists_of_one_and_nothing_from_longer_ones() -> None:
+    skill, weights = initial_skill("ann", "movietv", (), a_contrast()), RankWeights(secret=b"s")
+    item = ItemFacts(item_id="a", measures={"price": 30.0})
+    outcome = outcome_of(left((item,), 1).model_copy(update={"usual": None}), skill, weights, 1, 0)
+    assert outcome is not None and outcome.moments == {"price": (0, 30 * ONE)} and outcome.numbers[NOTHING][0] > 0
+    again = outcome_of(approved(item, 2), skill, RankWeights(usual=USUAL, secret=b"s"), 2, 0)
+    assert again is not None and again.moments == {"price": (100 * ONE, 30 * ONE)} and again.numbers[NOTHING][0] < 0
+    assert outcome_of(left((item, item.model_copy(update={"item_id": "b"})), 3), skill, weights, 3, 0) is None
