@@ -60,7 +60,8 @@ def chance(skill: PolicySkill, price: float) -> float:
 
 def test_a_person_who_approves_cheap_offers_gets_a_line_and_a_prediction() -> None:
     skill = played(lambda _, item: item.measures["price"] < 50, 40)
-    assert chance(skill, 25) > 0.75 > 0.25 > chance(skill, 75)
+    assert chance(skill, 25) > 0.75
+    assert chance(skill, 75) < 0.25
     [line] = [line for line in skill.attributes if line.attribute_id == number_line_id("price", False)]
     assert line.tier >= Tier.MEDIUM
     assert not any(NOTHING in line.attribute_id for line in skill.attributes)
@@ -81,15 +82,21 @@ def test_a_longer_list_left_as_a_whole_is_worse_than_usual() -> None:
     skill = initial_skill("ann", "movietv", (), a_contrast())
     dear = tuple(ItemFacts(item_id=f"d{n}", measures={"price": 90.0 + n}) for n in range(3))
     diff = resolve_abstention(skill, left(dear, 1))
-    assert diff.count_delta.numbers is not None and diff.count_delta.numbers.pulls["price"] < 0
-    assert not diff.is_contrast and NOTHING not in diff.count_delta.numbers.pulls
+    assert diff.count_delta.numbers is not None
+    assert diff.count_delta.numbers.pulls["price"] < 0
+    assert NOTHING not in diff.count_delta.numbers.pulls
+    assert not diff.is_contrast
 
 
 def test_the_domain_learns_its_means_from_lists_of_one_and_nothing_from_longer_ones() -> None:
     skill, weights = initial_skill("ann", "movietv", (), a_contrast()), RankWeights(secret=b"s")
     item = ItemFacts(item_id="a", measures={"price": 30.0})
     outcome = outcome_of(left((item,), 1).model_copy(update={"usual": None}), skill, weights, 1, 0)
-    assert outcome is not None and outcome.moments == {"price": (0, 30 * ONE)} and outcome.numbers[NOTHING][0] > 0
+    assert outcome is not None
+    assert outcome.moments == {"price": (0, 30 * ONE)}
+    assert outcome.numbers[NOTHING][0] > 0
     again = outcome_of(approved(item, 2), skill, RankWeights(usual=USUAL, secret=b"s"), 2, 0)
-    assert again is not None and again.moments == {"price": (100 * ONE, 30 * ONE)} and again.numbers[NOTHING][0] < 0
+    assert again is not None
+    assert again.moments == {"price": (100 * ONE, 30 * ONE)}
+    assert again.numbers[NOTHING][0] < 0
     assert outcome_of(left((item, item.model_copy(update={"item_id": "b"})), 3), skill, weights, 3, 0) is None
