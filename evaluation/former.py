@@ -11,7 +11,7 @@ from operators.learning.evidence import ListEvidence, decay, initial_expected, s
 from operators.learning.limits import DEFAULT_LIMITS
 from operators.learning.tiers import tier_of
 from operators.statinit import facts_of, parser_for
-from schemas import ONE, Attribute, AttributeSource, Candidate, Contrast, PolicySkill, Tier
+from schemas import ONE, Abstention, Attribute, AttributeSource, Candidate, Contrast, PolicySkill, Tier
 
 _EARNED = AttributeSource.DISCOVERED
 
@@ -47,7 +47,7 @@ class FormerArm(SkillArm):
         after = {"attributes": tuple(lines[: DEFAULT_LIMITS.attributes]), "contrasts": skill.contrasts + 1}
         player.skill = skill.model_copy(update={**after, "version": skill.version + 1})
 
-    def _weigh(self, player: _Player, skill: PolicySkill, contrast: Contrast) -> None:
+    def _weigh(self, player: _Player, skill: PolicySkill, contrast: Contrast | Abstention) -> None:
         super()._weigh(player, skill.model_copy(update={"attributes": tuple(self._lines(skill))}), contrast)
 
 
