@@ -256,32 +256,29 @@ def test_metarank_events_give_a_catalogue_and_lists_with_their_clicks(tmp_path):
     assert shown.at == datetime.fromtimestamp(1599391467, UTC)
 
 
-BANDIT = """,timestamp,item_id,position,click,propensity_score,user_feature_0,user_feature_1
-0,2019-11-24 00:00:20+00:00,007,2,0,0.0125,aa,bb
-1,2019-11-24 00:00:10+00:00,41,1,1,0.0125,aa,bb
-2,2019-11-24 00:00:30+00:00,42,1,maybe,0.0125,aa,cc
+BANDIT_ITEMS = """,item_id,item_feature_0,item_feature_1,item_feature_2,item_feature_3
+0,007,-0.67,ceca,eb6f,7950
+1,41,2.85,270d,eb6f,7950
 """
-BANDIT_MAPPING = """
-domain = "fashion"
-[lists]
-file = "*.csv"
-user = "user_feature_0 || user_feature_1"
-item = "item_id"
-time = "timestamp"
-taken = "click"
-metadata = {slot = "'slot ' || position"}
+BANDIT = """,timestamp,item_id,position,click,propensity_score,user_feature_0,user_feature_1,user_feature_2,user_feature_3
+0,2019-11-24 00:00:20+00:00,007,2,0,0.0125,aa,bb,cc,dd
+1,2019-11-24 00:00:10+00:00,41,1,1,0.0125,aa,bb,cc,dd
+2,2019-11-24 00:00:30+00:00,41,1,maybe,0.0125,aa,bb,cc,ee
 """
 
 
-def test_a_mapping_reads_a_csv_with_text_ids_and_names_broken_lines(tmp_path):
+def test_open_bandit_rows_are_lists_of_one_with_text_ids_and_broken_lines_are_named(tmp_path):
+    (tmp_path / "item_context.csv").write_text(BANDIT_ITEMS)
     (tmp_path / "women.csv").write_text(BANDIT)
-    (tmp_path / "bandit.toml").write_text(BANDIT_MAPPING)
 
-    data = load(tmp_path / "women.csv", mapping=str(tmp_path / "bandit.toml"))
+    data = load(tmp_path)
 
-    assert [shown.candidates[0].item_id for shown in data.lists["aabb"]] == ["41", "007"]
-    assert [shown.taken for shown in data.lists["aabb"]] == [("41",), ()]
-    assert data.lists["aabb"][0].candidates[0].metadata == {"slot": "slot 1"}
+    [shown] = data.lists.values()
+    assert [([item.item_id for item in each.candidates], each.taken) for each in shown] == [
+        (["41"], ("41",)),
+        (["007"], ()),
+    ]
+    assert data.items["007"].metadata == {"amount": 9.33, "feature_1": "ceca", "feature_2": "eb6f", "feature_3": "7950"}
     assert data.errors == (
         "women.csv, line 4: taken: Input should be a valid boolean, unable to interpret input ('maybe')",
     )
