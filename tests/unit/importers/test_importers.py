@@ -260,7 +260,8 @@ BANDIT_ITEMS = """,item_id,item_feature_0,item_feature_1,item_feature_2,item_fea
 0,007,-0.67,ceca,eb6f,7950
 1,41,2.85,270d,eb6f,7950
 """
-BANDIT = """,timestamp,item_id,position,click,propensity_score,user_feature_0,user_feature_1,user_feature_2,user_feature_3
+FEATURES = "user_feature_0,user_feature_1,user_feature_2,user_feature_3"
+BANDIT = f""",timestamp,item_id,position,click,propensity_score,{FEATURES}
 0,2019-11-24 00:00:20+00:00,007,2,0,0.0125,aa,bb,cc,dd
 1,2019-11-24 00:00:10+00:00,41,1,1,0.0125,aa,bb,cc,dd
 2,2019-11-24 00:00:30+00:00,41,1,maybe,0.0125,aa,bb,cc,ee
@@ -278,7 +279,8 @@ def test_open_bandit_rows_are_lists_of_one_with_text_ids_and_broken_lines_are_na
         (["41"], ("41",)),
         (["007"], ()),
     ]
-    assert data.items["007"].metadata == {"amount": 9.33, "feature_1": "ceca", "feature_2": "eb6f", "feature_3": "7950"}
+    facts = {"amount": 9.33, "feature_1": "ceca", "feature_2": "eb6f", "feature_3": "7950"}
+    assert data.items["007"].metadata == facts
     assert data.errors == (
         "women.csv, line 4: taken: Input should be a valid boolean, unable to interpret input ('maybe')",
     )
