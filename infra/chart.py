@@ -34,7 +34,7 @@ STRINGS = frozenset(
 )
 FILES = frozenset(
     {"kafka_ssl_ca", "kafka_ssl_certificate", "kafka_ssl_key"}
-    | {"http_tokens", "http_certificate", "http_key", "vouched"}
+    | {"http_tokens", "http_certificate", "http_key", "vouched", "webhooks"}
 )
 # Values whose default does not determine their type, by name.
 _OPEN: dict[str, dict[str, Any]] = {

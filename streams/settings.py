@@ -185,6 +185,8 @@ class Settings(BaseSettings):
     http_connections: int = Field(512, ge=1, description="Connections at once, an address half; then 503.")
     http_wait_seconds: float = Field(10.0, ge=0, le=60, description="Longest wait for a worker to apply a change.")
 
+    webhooks: Path | None = Field(None, description="TOML file of the endpoints of `sager webhooks`.")
+
     console_hosts: str | None = Field(None, description="Further host names of the console, comma separated.")
     metrics_urls: str | None = Field(
         None,

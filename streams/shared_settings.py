@@ -15,8 +15,9 @@ from pydantic_core import to_json
 from streams.metrics import SHARED_SETTINGS
 from streams.settings import Settings
 
-FILTERS = ("prefix", "partitions", "chain_key", "privacy", "sensitive", "parsers")
-# Settings that must agree: of processes that keep rows, and of workers and the HTTP API.
+EVERY = ("prefix", "partitions")
+FILTERS = (*EVERY, "chain_key", "privacy", "sensitive", "parsers")
+# Settings that must agree: of every process, of those that keep rows, and of workers and the HTTP API.
 ALL = (*FILTERS, "pseudonym_key", "vouched")
 METRIC = "sager_shared_setting_info"
 _ROUNDS = 200_000  # makes each guess at a weak secret cost a tenth of a second

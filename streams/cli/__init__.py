@@ -27,7 +27,7 @@ HEADINGS: dict[str, dict[str, str]] = {
     | dict.fromkeys(("doctor", "config"), "deployment"),
     "A person's policy": {"policy": "policy", "card": "person", "slim": "person", "mcp": "processes"},
     "Data and analysis": {"sql": "sql", "replay": "skills", "global-skill": "skills", "schemas": "deployment"},
-    "Operations": dict.fromkeys(("worker", "materialize", "serve", "console"), "processes")
+    "Operations": dict.fromkeys(("worker", "materialize", "serve", "webhooks", "console"), "processes")
     | dict.fromkeys(("topics", "acls", "token"), "deployment")
     | {"dead-letters": "dead_letters", "rebuild": "skills", "weights": "skills"},
     "Evaluation": {"eval": "evaluation"},

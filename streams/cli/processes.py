@@ -1,5 +1,6 @@
-"""The processes of a deployment: worker, materializer, HTTP API, console, MCP."""
+"""The processes of a deployment: worker, materializer, HTTP API, console, webhooks, MCP."""
 
+import asyncio
 import os
 import re
 import signal
@@ -98,6 +99,35 @@ def console(bootstrap: Bootstrap = None) -> None:
     from streams.serve import run  # noqa: PLC0415
 
     run(chosen, console=True)
+
+
+@app.command(epilog=examples("SAGER_WEBHOOKS=webhooks.toml sager webhooks"))
+def webhooks(
+    make_secret: Annotated[bool, typer.Option("--new-secret", help="Only print a new secret for an endpoint.")] = False,
+    bootstrap: Bootstrap = None,
+) -> None:
+    """Post slim skills to endpoints as they change.
+
+    Signs each message. Run exactly one. After a restart it continues where it was. docs/webhooks.md shows the file and
+    a receiver.
+    """
+    from streams.webhooks.messages import new_secret, read  # noqa: PLC0415
+
+    if make_secret:
+        print(new_secret())
+        return
+    chosen = _process_settings(bootstrap)
+    if chosen.webhooks is None:
+        raise StreamsError("no endpoints: set SAGER_WEBHOOKS to a file of endpoints; docs/webhooks.md shows one")
+    endpoints = read(chosen.webhooks)
+    from streams import shared_settings  # noqa: PLC0415
+    from streams.http import process_health  # noqa: PLC0415
+    from streams.webhooks.delivery import WebhooksHealth, run  # noqa: PLC0415
+
+    health = WebhooksHealth()
+    shared_settings.publish(chosen, shared_settings.EVERY)
+    process_health.serve(chosen, health)
+    asyncio.run(run(chosen, health, endpoints))
 
 
 @app.command(epilog=examples("SAGER_URL=https://sager.example SAGER_TOKEN=... sager mcp --user ann --domain films"))

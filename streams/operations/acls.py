@@ -30,6 +30,7 @@ class KafkaRole(StrEnum):
     ADVOCATE = "advocate"
     SERVE = "serve"
     RIGHTS = "rights"
+    WEBHOOKS = "webhooks"
     ANALYST = "analyst"
     OPERATOR = "operator"
 
@@ -54,6 +55,9 @@ ALL_TOPICS = tuple(TOPICS)
 STORED_TOPICS = tuple(topic.base for topic in PUBLIC_TOPICS)  # stored as rows in DuckDB
 _NEVER_WRITTEN_BY_WORKERS, _NEVER_READ_BY_WORKERS = ("items", "global-skills"), ("items", "dead-letters")
 APP_ID = "{app_id}"
+# Prefix of the groups of `sager webhooks`, one per endpoint. All other rules are literal: a prefix would also match
+# tenants whose names start alike.
+WEBHOOK_GROUPS = f"{APP_ID}-webhooks-"
 
 
 @dataclass(frozen=True)
@@ -122,6 +126,12 @@ ROLES: dict[KafkaRole, Access] = {
         writes=("dead-letters",),
         describes_groups=(unused_group("scan"),),
     ),
+    KafkaRole.WEBHOOKS: Access(
+        "`sager webhooks`: follows slim skills, and commits the position of its endpoints",
+        reads=("slim-skills",),
+        groups=(WEBHOOK_GROUPS,),
+        describes_groups=(unused_group("scan"),),
+    ),
     KafkaRole.ANALYST: Access("reads DuckDB, never Kafka"),
     KafkaRole.OPERATOR: Access(
         "creates the topics; runs doctor, dead letters, rebuild, global skills and weights",
@@ -169,10 +179,10 @@ def by_resource(wanted: Iterable[Grant]) -> dict[tuple[Kind, str], tuple[Operati
 
 def commands(wanted: Iterable[Grant], principal: str, bootstrap: str) -> list[str]:
     """Format rules as `kafka-acls.sh` commands, one per set of operations."""
-    # Names are literal: a prefix would also match tenants whose names start alike.
-    alike: dict[tuple[Kind, tuple[Operation, ...]], list[str]] = {}
+    alike: dict[tuple[Kind, bool, tuple[Operation, ...]], list[str]] = {}
     for (kind, name), operations in by_resource(wanted).items():
-        alike.setdefault((kind, operations), []).append(name)
+        is_prefix = name.endswith(WEBHOOK_GROUPS.removeprefix(APP_ID))
+        alike.setdefault((kind, is_prefix, operations), []).append(name)
     connection = ["--bootstrap-server", bootstrap, "--command-config", "admin.properties"]
     return [
         shlex.join(
@@ -180,7 +190,8 @@ def commands(wanted: Iterable[Grant], principal: str, bootstrap: str) -> list[st
                 *["kafka-acls.sh", *connection, "--add", "--allow-principal", principal],
                 *(word for operation in operations for word in ("--operation", operation)),
                 *(word for name in names for word in (f"--{kind}", name)),
+                *(["--resource-pattern-type", "prefixed"] if is_prefix else []),
             ]
         )
-        for (kind, operations), names in alike.items()
+        for (kind, is_prefix, operations), names in alike.items()
     ]

@@ -21,7 +21,7 @@ from tests.chart_kinds import SPECS
 EXAMPLES = sorted((CHART.parent / "examples").glob("*.yaml"))
 # The oldest supported Kubernetes, and the newest with published schemas.
 VERSIONS = ("1.27.0", kubernetes_validate.latest_version())
-LONG_RUNNING = ("worker", "materializer", "api")
+LONG_RUNNING = ("worker", "materializer", "api", "webhooks")
 HELM = chart.helm() or ""
 
 needs_helm = pytest.mark.skipif(
@@ -130,7 +130,7 @@ def test_writable_paths_are_volumes(values: Path) -> None:
         assert len({each["name"] for each in container.pod["spec"]["volumes"]}) == len(container.pod["spec"]["volumes"])
         assert "/tmp" in mounts
         data = container.environment.get("SAGER_DATA_DIR")
-        if name in LONG_RUNNING:
+        if name in LONG_RUNNING and name != "webhooks":
             # The volume's root belongs to the node; a folder in it belongs to the process, with permissions of its own.
             assert data == "/var/lib/sager/data"
             assert mounts["/var/lib/sager"].get("readOnly", False) is (name == "api")
@@ -179,6 +179,7 @@ SECRETS = {
     "materializer": {"chain_key"},
     "api": {"chain_key", "pseudonym_key", "vouched", *OF_THE_API},
     "topics": set[str](),
+    "webhooks": {"webhooks"},
     "doctor": {"chain_key", "pseudonym_key", "llm_api_key", "vouched"},
 }
 

@@ -1,7 +1,8 @@
-"""`sager serve` with real processes: events, rankings and corrections; export and erasure."""
+"""`sager serve` with real processes: events, rankings and corrections; explanations, export, erasure and webhooks."""
 
 import gzip
 import json
+import socket
 import urllib.request
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,11 +11,13 @@ from urllib.error import HTTPError, URLError
 
 import pytest
 
-from schemas import Correction, Ranking, Selection, SkillDiff, subject_digest
+from schemas import Correction, Ranking, Selection, SkillDiff, SlimSkill, subject_digest
 from streams.http import tokens
 from streams.local.broker import free_port
+from streams.webhooks.messages import CHANGED, FORGOTTEN, RESET
 from tests.harness import Harness
 from tests.waiting import WAIT_SECONDS
+from tests.webhook_receiver import SECRET, Receiver
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
 
@@ -102,7 +105,7 @@ def private(file: Path, text: str) -> Path:
 
 
 @pytest.mark.thorough
-def test_export_and_erasure_work_over_http(harness: Harness) -> None:
+def test_explanations_export_and_erasure_work_over_http(harness: Harness) -> None:
     token, known = tokens.new_token("the desk", ["read-user", "change-user", "forget-user"], "*", None)
     folder, port = harness.settings.data_dir, free_port()
 
@@ -111,27 +114,52 @@ def test_export_and_erasure_work_over_http(harness: Harness) -> None:
         status, _ = ask(port, token, f"{user_path}/commands", {"domain": "films", "action": "add", "line": line})
         assert status == 200
 
-    harness.start(
-        "serve", http_tokens=private(folder / "tokens.toml", tokens.token_toml(known)), http_port=port,
-        http_wait_seconds=60, http_rate=1000,
-    )  # fmt: skip
-    harness.worker()
-    harness.has_started("worker")
-    harness.until(lambda _: ask(port, "", PATH)[0] == 401, "the API to answer")
-    change(PATH, "film noir")
-    change("/v1/users/bob", "opera films")
+    with Receiver() as shop, socket.socket() as down:
+        down.bind(("127.0.0.1", 0))  # it never listens: connections are refused
+        text = f'[[endpoint]]\nname = "shop"\nurl = "{shop.url}"\nsecret = "{SECRET}"\n'
+        text += f'[[endpoint]]\nname = "down"\nurl = "http://127.0.0.1:{down.getsockname()[1]}/"\nsecret = "{SECRET}"\n'
+        hooks = private(folder / "webhooks.toml", text)
+        harness.start(
+            "serve", http_tokens=private(folder / "tokens.toml", tokens.token_toml(known)), http_port=port,
+            http_wait_seconds=60, http_rate=1000,
+        )  # fmt: skip
+        webhooks = harness.start("webhooks", "first", webhooks=hooks)
+        harness.worker()
+        harness.has_started("worker")
+        harness.until(lambda _: ask(port, "", PATH)[0] == 401, "the API to answer")
 
-    status, packed = ask(port, token, f"{PATH}/export")
-    lines = gzip.decompress(packed)
-    assert (status, b'"skill-diffs"' in lines, b"bob" in lines) == (200, True, False)
+        change(PATH, "film noir")
+        harness.until(lambda _: len(shop.of(CHANGED)) == 1, "the shop to be told")
+        assert shop.messages[0]["type"] == RESET
+        assert shop.of(CHANGED)[0]["user_id"] == USER
+        assert shop.of(CHANGED)[0]["likes"] == ["film noir"]
 
-    status, preview = ask(port, token, f"{PATH}/forget", {"everything": True})
-    found = json.loads(preview)
-    assert (status, found["known"], found["domains"]) == (200, True, ["films"])
-    assert {"topic skill-diffs", "topic slim-skills"} <= {each["store"] for each in found["goes"]}
-    status, receipt = ask(port, token, f"{PATH}/forget", {"everything": True, "confirm": USER})
-    assert (status, json.loads(receipt)["receipt"]["subject"]) == (200, subject_digest(USER))
-    status, preview = ask(port, token, f"{PATH}/forget", {"everything": True})
-    left = {each["store"] for each in json.loads(preview)["goes"]}
-    assert left <= {"topic receipts"}, "the receipt has no name"
+        # A crash: what changes meanwhile is told after the next start, the newest only.
+        harness.kill(webhooks)
+        for value in ("westerns", "silent films"):
+            change(PATH, value)
+        change("/v1/users/bob", "opera films")
+        harness.until(lambda out: len(out.values(SlimSkill)) >= 4, "slim skills")
+        told = len(shop.messages)
+        harness.start("webhooks", "second", webhooks=hooks)
+        harness.until(lambda _: {each["user_id"] for each in shop.of(CHANGED)} == {USER, "bob"}, "both to be told")
+        own = [each for each in shop.messages[told:] if each["data"].get("user_id") == USER]
+        assert [set(each["data"]["likes"]) for each in own] == [{"film noir", "westerns", "silent films"}]
+
+        status, packed = ask(port, token, f"{PATH}/export")
+        lines = gzip.decompress(packed)
+        assert (status, b'"skill-diffs"' in lines, b"bob" in lines) == (200, True, False)
+
+        # Forgotten, and told so.
+        status, preview = ask(port, token, f"{PATH}/forget", {"everything": True})
+        told = json.loads(preview)
+        assert (status, told["known"], told["domains"]) == (200, True, ["films"])
+        assert {"topic skill-diffs", "topic slim-skills"} <= {each["store"] for each in told["goes"]}
+        status, receipt = ask(port, token, f"{PATH}/forget", {"everything": True, "confirm": USER})
+        assert (status, json.loads(receipt)["receipt"]["subject"]) == (200, subject_digest(USER))
+        harness.until(lambda _: shop.of(FORGOTTEN) == [{"user_id": USER, "domain": "films"}], "the shop to be told so")
+        status, preview = ask(port, token, f"{PATH}/forget", {"everything": True})
+        held = {each["store"] for each in json.loads(preview)["goes"]}
+        assert held <= {"topic receipts"}, "what is left names nobody"
     assert USER not in harness.logs()
+    assert SECRET not in harness.logs()

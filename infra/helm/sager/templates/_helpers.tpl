@@ -47,6 +47,7 @@ labels: {{- include "sager.labels" . | nindent 2 }}
 {{- fail "secrets.http_tokens is needed for the API: what `sager token new --name NAME --scope read-all` prints. Or set api.enabled=false" -}}
 {{- end -}}
 {{- if and .Values.api.console (not .Values.api.enabled) -}}{{ fail "api.console needs api.enabled" }}{{- end -}}
+{{- if and .Values.webhooks.enabled (not (hasKey $secrets "webhooks")) -}}{{ fail "webhooks.enabled needs secrets.webhooks: the file of docs/webhooks.md" }}{{- end -}}
 {{- if and .Values.metrics.protected (not (hasKey $secrets "http_tokens")) -}}{{ fail "metrics.protected needs secrets.http_tokens" }}{{- end -}}
 {{- end -}}
 
@@ -56,13 +57,14 @@ labels: {{- include "sager.labels" . | nindent 2 }}
 
 {{/* The settings of secrets that name a file: mounted, where the others are variables. */}}
 {{- define "sager.files" -}}
-kafka_ssl_ca kafka_ssl_certificate kafka_ssl_key http_certificate http_key http_tokens vouched
+kafka_ssl_ca kafka_ssl_certificate kafka_ssl_key http_certificate http_key http_tokens vouched webhooks
 {{- end -}}
 
 {{/* The secrets that a process gets, of all that the values name: no more than it needs. */}}
 {{- define "sager.secretsOf" -}}
 {{- $kafka := list "kafka_sasl_password" "kafka_ssl_ca" "kafka_ssl_certificate" "kafka_ssl_key" "kafka_ssl_key_password" -}}
 {{- $more := dict
+  "webhooks" (list "webhooks")
   "worker" (list "chain_key" "pseudonym_key" "llm_api_key" "vouched")
   "materializer" (list "chain_key")
   "api" (list "chain_key" "pseudonym_key" "vouched" "http_tokens" "http_certificate" "http_key" "metrics_token") -}}

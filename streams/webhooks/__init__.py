@@ -1,0 +1,1 @@
+"""Posts changed slim skills to endpoints, signed after Standard Webhooks."""
