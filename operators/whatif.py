@@ -112,7 +112,6 @@ class ReplayMoment:
     contrast: Contrast | None = None
     # The ranks that the live and the other skill gave the chosen item before they learned from it.
     places: tuple[int, int] = (0, 0)
-    live_diff: SkillDiff | None = None
     diff: SkillDiff | None = None
     # Why the other side's reasoner did not answer.
     unavailable: str = ""
@@ -136,29 +135,29 @@ async def _step(
     if step.is_shared:
         versions = {"base_version": other.version, "version": other.version + 1, "seed": None}
         diff = step.diff.model_copy(update=versions)
-        return ReplayMoment(live, merge(other, diff), live_diff=step.diff, diff=diff)
+        return ReplayMoment(live, merge(other, diff), diff=diff)
     state = EvolveState(other, usual=side.usual(other.domain), popularity=side.popularity(other.domain))
     if step.command is not None:
         effects = side.step.command(state, step.command, source)
-        return ReplayMoment(live, effects.skill, live_diff=step.diff, diff=effects.diff)
+        return ReplayMoment(live, effects.skill, diff=effects.diff)
     try:
         prepared = side.step.prepare(state, decode(Contrast, step.choice), source)
     except BadRecord:
         prepared = None
     if prepared is None or (contrast := prepared.contrast) is None:
-        return ReplayMoment(live, other, live_diff=step.diff)
+        return ReplayMoment(live, other)
     places = (
         chosen_rank(contrast, live_lines(before), before.numbers),
         chosen_rank(contrast, side.lines(other), other.numbers),
     )
     if prepared.outcome is not None:
-        return ReplayMoment(live, other, contrast, places, step.diff)
+        return ReplayMoment(live, other, contrast, places)
     try:
         answer = await side.reason(contrast, other)
     except ReasonerUnavailable as error:
-        return ReplayMoment(live, other, contrast, places, step.diff, unavailable=error.outcome)
+        return ReplayMoment(live, other, contrast, places, unavailable=error.outcome)
     effects = side.step.finish(state, contrast, answer, source)
-    return ReplayMoment(live, effects.skill, contrast, places, step.diff, effects.diff)
+    return ReplayMoment(live, effects.skill, contrast, places, effects.diff)
 
 
 def chosen_rank(contrast: Contrast, lines: Sequence[Attribute], numbers: NumberSums | None = None) -> int:

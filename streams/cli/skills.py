@@ -2,19 +2,14 @@
 
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from streams.cli.options import AsJson, Bootstrap, Domain, Since, connected_settings, examples, moment_ms, settings
-from streams.cli.output import FAILED, ProgressBars, json_text, note, print_fields, print_json, print_rows, printable
+from streams.cli.output import FAILED, ProgressBars, note, print_fields, print_json, print_rows, printable
 from streams.cli.policy import WAIT_SECONDS, Actor, InDomain, Reason, Wait, Yes, confirm, current_user, exit_unanswered
 from streams.exceptions import StreamsError
-
-if TYPE_CHECKING:
-    from streams.operations.whatif import ReplayReport, Totals
-    from streams.settings import Settings
 
 FLOOR = 5
 
@@ -85,7 +80,6 @@ def replay(
     domain: Domain = None,
     user: Annotated[str | None, typer.Option(help="One user only.", metavar="USER")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Whole users, up to about N choices.", metavar="N")] = None,
-    out: Annotated[Path | None, typer.Option(help="A new file: one JSON line per choice.", metavar="FILE")] = None,
     as_json: AsJson = False,
     bootstrap: Bootstrap = None,
 ) -> None:
@@ -95,65 +89,32 @@ def replay(
     unknown name with --set prints all settings; docs/whatif.md explains the result. With an LLM, every choice costs one
     call.
     """
+    from operators.whatif import differences  # noqa: PLC0415
     from streams.operations.whatif import ReplayFilter, replay_all, variant_of  # noqa: PLC0415
 
     live = connected_settings(bootstrap)
     variant, changed = variant_of(live, changes or [])
     replay_filter = ReplayFilter(moment_ms(since), user, domain, limit)
-    rows: list[dict[str, Any]] = []
     with ProgressBars() as progress:
-        show_progress, write = partial(progress.update, "choices"), rows.append if out else lambda _: None
-        report = replay_all(live, variant, replay_filter, on_progress=show_progress, write=write)
-    if out is not None:
-        out.touch(0o600, exist_ok=False)  # private, because the rows name users
-        out.write_text("".join(f"{json_text(each)}\n" for each in rows), encoding="utf-8")
-    found = {"changed": changed, **_replay_json(report, live, variant)}
-    if as_json:
-        print_json(found)
-    else:
-        _show_replay(found)
-
-
-def _replay_json(report: "ReplayReport", live: "Settings", other: "Settings") -> dict[str, Any]:
-    from operators.whatif import differences  # noqa: PLC0415
-
-    measures = differences(report.choices)
+        report = replay_all(live, variant, replay_filter, on_progress=partial(progress.update, "choices"))
+    measures, users = differences(report.choices), len({user for user, *_ in report.choices})
     ndcg = measures["ndcg_at_5"]
-    users = len({user for user, *_ in report.choices})
-    return {
+    rows = {
+        name: {"live": each.live, "whatif": each.other, "difference": each.delta, "margin_95": each.margin}
+        for name, each in measures.items()
+    }
+    counts = {
         **vars(report),
-        "users": users,
         "choices": len(report.choices),
-        "measures": {
-            measure: {"live": d.live, "whatif": d.other, "difference": d.delta, "margin_95": d.margin}
-            for measure, d in measures.items()
-        },
+        "users": users,
         "users_by_ndcg_at_5": {"better": ndcg.better, "worse": ndcg.worse, "equal": users - ndcg.better - ndcg.worse},
-        "live": _totals(report.live, live, report.skills),
-        "whatif": _totals(report.other, other, report.skills),
     }
-
-
-def _totals(totals: "Totals", configured: "Settings", skills: int) -> dict[str, Any]:
-    return {
-        **vars(totals),
-        "lines": totals.lines / skills,
-        "slim_tokens": totals.slim_tokens / skills,
-        "cost_dollars": configured.llm_cost(totals.prompt_tokens, totals.completion_tokens),
-    }
-
-
-def _show_replay(found: dict[str, Any]) -> None:
-    rows = [{"figure": measure, **both} for measure, both in found["measures"].items()]
-    for name, live in found["live"].items():
-        other = found["whatif"][name]
-        if live or other:
-            difference = {"difference": other - live, "margin_95": None}
-            rows.append({"figure": name, "live": live, "whatif": other, **difference})
-    print_rows(rows, ", ".join(f"{name}={value}" for name, value in found["changed"].items()) or "nothing changed")
-    print(f"{found['choices']:,} choices of {found['users']:,} users, {found['skills']:,} skills")
-    names = ("identical", "users_by_ndcg_at_5", "skipped", "missing", "broken", "unavailable")
-    print_fields({name: found[name] for name in names})
+    if as_json:
+        print_json({"changed": changed, "measures": rows, **counts})
+        return
+    title = ", ".join(f"{name}={value}" for name, value in changed.items()) or "nothing changed"
+    print_rows([{"figure": name, **row} for name, row in rows.items()], title)
+    print_fields(counts)
 
 
 @global_skill.command(epilog=_EXAMPLES)

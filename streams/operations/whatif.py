@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Any, Final
+from typing import Final
 
 import orjson
 from confluent_kafka import TopicPartition
@@ -16,7 +16,7 @@ from operators.learning.evidence import to_fixed_point
 from operators.learning.fold import OutOfOrder
 from operators.steps import Reason
 from operators.whatif import ReplayMoment, ReplaySeries, ReplaySide, replay, replay_series
-from schemas import Contrast, GlobalSkill, PolicySkill, Provenance, Receipt, SkillCommand, SkillDiff, compound_key
+from schemas import Contrast, GlobalSkill, PolicySkill, Receipt, SkillCommand, SkillDiff, compound_key
 from schemas.codec import BadRecord, ModelT, decode, subject_digest
 from streams.exceptions import StreamsError, TopicsDiffer
 from streams.kafka.clients import partition_of
@@ -28,13 +28,12 @@ from streams.worker.reasoning.llm import close_clients, reasoner_of
 
 # The settings that a replay may change; the start of skills and the privacy filter are fixed.
 SETTINGS: Final = (
-    *("reasoner", "evolve_mode", "warmup_rounds", "rank_skill", "slim_tokens"),
+    *("reasoner", "evolve_mode", "warmup_rounds", "rank_skill"),
     *("llm_base_url", "llm_model", "llm_timeout_seconds", "llm_attempts", "llm_retry_seconds", "llm_sizes_in_schema"),
     *("llm_price_prompt", "llm_price_completion"),
 )
 
 OnProgress = Callable[[int, int, str], None]  # receives progress: choices done, choices known, and the cost so far
-Write = Callable[[dict[str, Any]], object]
 
 
 class InvalidVariant(StreamsError, ValueError):
@@ -56,25 +55,6 @@ class ReplayFilter:
 
 
 @dataclass
-class Totals:
-    """Sums of one side."""
-
-    learned: int = 0
-    llm_calls: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    lines: int = 0
-    slim_tokens: int = 0
-
-    def add(self, by: Provenance) -> None:
-        """Count one choice."""
-        self.learned += 1
-        self.llm_calls += by.calls
-        self.prompt_tokens += by.prompt_tokens
-        self.completion_tokens += by.completion_tokens
-
-
-@dataclass
 class ReplayReport:
     """The result of a replay."""
 
@@ -84,22 +64,21 @@ class ReplayReport:
     missing: int = 0  # live diffs whose event is no longer on Kafka; the other side skips them
     broken: int = 0  # skills with a gap in their log
     unavailable: int = 0  # choices for which the other side's reasoner failed
-    commands: int = 0
+    llm_calls: int = 0  # of the other side
+    cost_dollars: float = 0.0
     # The user, the live rank and the other rank of each choice.
     choices: list[tuple[str, int, int]] = field(default_factory=list)
-    live: Totals = field(default_factory=Totals)
-    other: Totals = field(default_factory=Totals)
 
-    def add(self, moment: ReplayMoment) -> None:
+    def add(self, moment: ReplayMoment, variant: Settings) -> None:
         """Count one event of both sides."""
         self.unavailable += bool(moment.unavailable)
         if moment.contrast is None:
-            self.commands += moment.diff is not None
             return
         self.choices.append((moment.contrast.user_id, *moment.places))
-        for totals, diff in ((self.live, moment.live_diff), (self.other, moment.diff)):
-            if diff is not None and diff.is_contrast:
-                totals.add(diff.reasoned_by)
+        if moment.diff is not None:
+            by = moment.diff.reasoned_by
+            self.llm_calls += by.calls
+            self.cost_dollars += variant.llm_cost(by.prompt_tokens, by.completion_tokens)
 
 
 def variant_of(settings: Settings, changes: list[str]) -> tuple[Settings, dict[str, str]]:
@@ -135,15 +114,10 @@ def comparable(skill: PolicySkill) -> PolicySkill:
 
 
 def replay_all(
-    settings: Settings,
-    variant: Settings,
-    chosen: ReplayFilter,
-    *,
-    on_progress: OnProgress = lambda *_: None,
-    write: Write = lambda _: None,
+    settings: Settings, variant: Settings, chosen: ReplayFilter, *, on_progress: OnProgress = lambda *_: None
 ) -> ReplayReport:
-    """Replay choices with other settings; `write` receives a row per choice."""
-    run = _Run(settings, variant, on_progress, write)
+    """Replay choices with other settings."""
+    run = _Run(settings, variant, on_progress)
     with Scanner(settings) as scanner:
         asyncio.run(run.all(_histories(scanner, chosen)))
     if not run.report.choices:
@@ -155,13 +129,12 @@ def replay_all(
 
 
 class _Run:
-    def __init__(self, settings: Settings, variant: Settings, on_progress: OnProgress, write: Write) -> None:
-        self._settings, self._variant, self._on_progress, self._write = settings, variant, on_progress, write
+    def __init__(self, settings: Settings, variant: Settings, on_progress: OnProgress) -> None:
+        self._settings, self._variant, self._on_progress = settings, variant, on_progress
         self.report = ReplayReport()
-        self._published = read_published(settings)
-        self._other = side_of(variant, self._published)
+        self._other = side_of(variant, read_published(settings))
         self._live_lines = rank_of(settings).lines
-        self._done = self._known = 0
+        self._known = 0
 
     async def all(self, partitions: Iterable[list["_History"]]) -> None:
         """Replay partition by partition; the skills of one run concurrently."""
@@ -188,42 +161,16 @@ class _Run:
         return found if found and found.choices else None
 
     async def _replay(self, told: ReplaySeries, limit: asyncio.Semaphore) -> None:
-        report, last = self.report, ReplayMoment(told.start, told.start)
+        report, live, other = self.report, told.start, told.start
         async with limit:
             async for moment in replay(told, self._live_lines, self._other):
-                report.add(moment)
+                report.add(moment, self._variant)
+                live, other = moment.live, moment.other
                 if moment.contrast is not None:
-                    self._done += 1
-                    self._write(_row(last, moment))
-                    self._on_progress(self._done, self._known, self._spent())
-                last = moment
+                    cost = f"{report.llm_calls:,} calls, ${report.cost_dollars:,.2f}" if report.llm_calls else ""
+                    self._on_progress(len(report.choices), self._known, cost)
         report.skills += 1
-        report.identical += comparable(last.live) == comparable(last.other)
-        sides = ((report.live, self._settings, last.live), (report.other, self._variant, last.other))
-        for totals, settings, skill in sides:
-            known = self._published.get(skill.domain)
-            totals.lines += len(skill.attributes)
-            totals.slim_tokens += rank_of(settings).extract(skill, shares=known.shares if known else None).tokens
-
-    def _spent(self) -> str:
-        costs = self.report.other
-        dollars = self._variant.llm_cost(costs.prompt_tokens, costs.completion_tokens)
-        return f"{costs.llm_calls:,} calls, ${dollars:,.2f}" if costs.llm_calls else ""
-
-
-def _row(before: ReplayMoment, moment: ReplayMoment) -> dict[str, Any]:
-    contrast = moment.contrast
-    assert contrast is not None  # noqa: S101 - for the type checker
-    return {
-        **contrast.model_dump(include={"user_id", "domain", "event_id", "occurred_at"}),
-        "candidates": 1 + len(contrast.unchosen),
-        "shown_rank": contrast.chosen_rank,
-        "live_rank": moment.places[0],
-        "whatif_rank": moment.places[1],
-        "live_version": before.live.version,
-        "whatif_version": before.other.version,
-        "unavailable": moment.unavailable or None,
-    }
+        report.identical += comparable(live) == comparable(other)
 
 
 @dataclass

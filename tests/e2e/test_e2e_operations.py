@@ -1,9 +1,7 @@
 """The operators' commands as processes: output, exit codes, no traceback."""
 
 import json
-from pathlib import Path
 
-import duckdb
 import pytest
 from confluent_kafka import Producer
 
@@ -103,21 +101,18 @@ def replay_env(settings: Settings) -> dict[str, str]:
 
 
 @pytest.mark.on("embedded")
-def test_replay_compares_both_sides_and_writes_rows(replay_env: dict[str, str], tmp_path: Path) -> None:
-    rows = tmp_path / "rows.jsonl"
-    done = sager("replay", "--out", str(rows), "--json", env=replay_env)
+def test_replay_compares_both_sides(replay_env: dict[str, str]) -> None:
+    done = sager("replay", "--json", env=replay_env)
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
-    assert (told["choices"], told["commands"], told["skills"], told["identical"]) == (5, 1, 1, 1)
+    assert (told["choices"], told["users"], told["skills"], told["identical"]) == (5, 1, 1, 1)
     assert all(each["difference"] == 0 for each in told["measures"].values())
-    query = f"SELECT count(*), bool_and(live_rank = whatif_rank) FROM read_json('{rows}')"
-    assert duckdb.sql(query).fetchall() == [(5, True)]
 
     some = ("--domain", DOMAIN, "--limit", "3", "--since", "1h")  # of whole users
     shown = sager("replay", "--set", "warmup_rounds=2", *some, env=replay_env)
     assert shown.returncode == 0, shown.stderr
     assert "warmup_rounds=2" in shown.stdout
-    assert "5 choices of 1 users" in shown.stdout
+    assert "choices: 5\nusers: 1" in shown.stdout
 
 
 def written_by_workers(settings):
