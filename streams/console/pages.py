@@ -60,7 +60,6 @@ PAGES: list[Page] = []
 NAVIGATION = {
     "People": [("/people", "Find a person", "people")],
     "Operate": [("/letters", "Dead letters", "letter")],
-    "Analyse": [("/query", "Query", "query")],
 }
 
 

@@ -1,4 +1,4 @@
-// The theme, the menu on a phone, the query box and the choice of dead letters. All pages work without it.
+// The theme, the menu on a phone and the choice of dead letters. All pages work without it.
 "use strict";
 (() => {
   const root = document.documentElement;
@@ -15,7 +15,6 @@
   root.classList.add("js");
 
   const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : dark.matches);
-  const box = () => document.getElementById("query");
 
   document.addEventListener("click", (event) => {
     const target = event.target.closest("button");
@@ -30,17 +29,10 @@
     } else if (target.classList.contains("menu")) {
       const open = target.getAttribute("aria-expanded") === "true";
       target.setAttribute("aria-expanded", String(!open));
-    } else if ("insert" in target.dataset && box()) {
-      box().value = target.dataset.insert;
-      box().focus();
     }
   });
 
   document.addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && event.target === box()) {
-      event.preventDefault();
-      document.getElementById("run").click();
-    }
     const menu = document.querySelector("button.menu[aria-expanded=true]");
     if (event.key === "Escape" && menu) {
       menu.setAttribute("aria-expanded", "false");
