@@ -5,7 +5,7 @@
 Each folder in `--panels` has lists that people saw (docs/datasets.md); `--data` is a data set of visits, with drawn
 lists. Prints a JSON object per figure:
 
-* `panel`: Hit@1 and the first choice's of three arms, and the product's gain over the others.
+* `panel`: Hit@1 of three arms, and the product's gain; `one by one`, each choice is an approval and a rejection.
 * `blind`: medium lines per person if all choose at random, and if they choose as they did.
 * `planted`: how soon a line finds a rule that people follow, but for one slip in ten. A fifth of the people follow it,
   the others choose as they did; each person is once among the fifth. If the lists are `shuffled`, each attribute by
@@ -26,7 +26,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from evaluation.lists import logged_plan
+from evaluation.lists import logged_plan, one_by_one
 from evaluation.measures import minus, ratio, summary
 from evaluation.plans import Choice, ListKind, Plan, plans
 from evaluation.simulation import Turn, simulate
@@ -70,18 +70,20 @@ def main() -> None:
 
 
 def panel(plan: Plan, seed: int) -> Iterator[dict[str, Any]]:
-    """Hit@1 of the product, of the domain alone, and of the former rule."""
+    """Hit@1 of the product, of the domain alone, and of the former rule; each choice also as two lists of one."""
     names = (POPULATION, FORMER, SAGER)
-    results = [asyncio.run(simulate_user(STREAM_RULES[name], plan, (RankBy.MIX,), seed)) for name in names]
-    places = {result.arm.name: result.places[RankBy.MIX] for result in results}
-    figures = {name: summary(found, seed) for name, found in places.items()}
-    yield {
-        "people": len(plan.choices),
-        "choices": figures[SAGER].choices,
-        "hit_at_1": {name: round(found.hit_at_1, 4) for name, found in figures.items()},
-        "first_choice": {name: round(found.by_seen["0"], 4) for name, found in figures.items()},
-        "gain": {name: minus(places[SAGER], places[name], seed).as_json() for name in names if name != SAGER},
-    }
+    for lists, played in (("as shown", plan), ("one by one", one_by_one(plan, seed))):
+        results = [asyncio.run(simulate_user(STREAM_RULES[name], played, (RankBy.MIX,), seed)) for name in names]
+        places = {result.arm.name: result.places[RankBy.MIX] for result in results}
+        figures = {name: summary(found, seed) for name, found in places.items()}
+        yield {
+            "lists": lists,
+            "people": len(played.choices),
+            "choices": figures[SAGER].choices,
+            "hit_at_1": {name: round(found.hit_at_1, 4) for name, found in figures.items()},
+            "first_choice": {name: round(found.by_seen["0"], 4) for name, found in figures.items()},
+            "gain": {name: minus(places[SAGER], places[name], seed).as_json() for name in names if name != SAGER},
+        }
 
 
 def blind(plan: Plan, seed: int) -> Iterator[dict[str, Any]]:

@@ -16,7 +16,8 @@ def logged_plan(path: Path, mapping: str | None = None, domain: str | None = Non
     """A plan of the lists in a file or a folder.
 
     Users start without history, and the community is empty: only choices before this one teach anything. An item that
-    is shown with other facts than before is another item.
+    is shown with other facts than before is another item. Of lists without a choice, those of one item are rejections;
+    longer ones are left out.
 
     Raises:
         DataSetError: the files cannot be read.
@@ -26,7 +27,7 @@ def logged_plan(path: Path, mapping: str | None = None, domain: str | None = Non
     items: dict[str, Candidate] = {}
     choices: dict[str, tuple[Choice, ...]] = {}
     for user_id, lists in data.lists.items():
-        made = [_choice(data.domain, user_id, shown, items) for shown in lists if len(shown.taken) == 1]
+        made = [_choice(data.domain, user_id, shown, items) for shown in lists if _is_played(shown)]
         if made:
             choices[user_id] = tuple(made)
     if len(choices) < 2:
@@ -73,12 +74,17 @@ def one_by_one(plan: Plan, seed: int) -> Plan:
     return replace(plan, choices=choices)
 
 
+def _is_played(shown: LoggedList) -> bool:
+    return len(shown.taken) == 1 or (not shown.taken and len(shown.candidates) == 1)
+
+
 def _choice(domain: str, user_id: str, shown: LoggedList, items: dict[str, Candidate]) -> Choice:
     names = {str(candidate.item_id): _known(candidate, items) for candidate in shown.candidates}
     return Choice(
         request_id=derived_id("list", domain, user_id, shown.list_id),
-        taken=Visit(names[shown.taken[0]], shown.at),
+        taken=Visit(names[shown.taken[0] if shown.taken else shown.candidates[0].item_id], shown.at),
         candidates=tuple(names.values()),
+        rejected=not shown.taken,
     )
 
 

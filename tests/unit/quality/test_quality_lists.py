@@ -77,6 +77,19 @@ def test_choices_with_times_are_played_in_their_order(tmp_path):
     ]
 
 
+def test_a_list_of_one_that_was_left_is_a_rejection(tmp_path):
+    rows = [
+        {"user_id": user, "n": n, "shown": [{"item_id": "a"}, {"item_id": "b"}][:size], "taken": taken}
+        for user in PEOPLE
+        for n, (size, taken) in enumerate([(1, 0), (1, None), (2, None)])
+    ]
+    (tmp_path / "choices.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    plan = logged_plan(tmp_path, domain="drinks")
+
+    assert [choice.rejected for choice in plan.choices["ann"]] == [False, True]
+
+
 def test_lists_of_one_user_cannot_be_compared(tmp_path):
     (tmp_path / "choices.jsonl").write_text(json.dumps({"user_id": "ann", "n": 0, **shown(0, "tea")}) + "\n")
 
