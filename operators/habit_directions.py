@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 from operators.attributes import CREATORS, attribute_id
+from operators.numbers import NO_NUMBERS, Numbers
 from schemas import AttributeKind, Measure
 
 
@@ -65,6 +66,20 @@ NUMBER_WORDS: Final[Mapping[str, tuple[str, str]]] = {
 }
 NUMBER_ENDING: Final = " first"
 _NUMBER_ID: Final = f"{AttributeKind.CRITERION.value}:{BY_PREFIX}"
+
+
+def number_words(name: str, more: bool, numbers: Numbers = NO_NUMBERS) -> str:
+    """Return the words of a line: the domain's, or ours.
+
+    >>> number_words("price", False), number_words("legroom_cm", True), number_words("changes", False)
+    ('cheaper first', 'more legroom cm first', 'fewer changes first')
+    """
+    spaced = name.replace("_", " ")
+    less = "fewer" if name.endswith("s") else "less"
+    ours = NUMBER_WORDS.get(name, (f"{less} {spaced}", f"more {spaced}"))[more]
+    declared = numbers.get(name)
+    own = declared and (declared.more if more else declared.less)
+    return f"{own or ours}{NUMBER_ENDING}"
 
 
 def is_number_line(attribute_id: str) -> bool:

@@ -86,7 +86,8 @@ def _without(diff: SkillDiff, line: str, about: frozenset[str]) -> SkillDiff:
 
     is_named = names_line(diff, line) or not about.isdisjoint(each.statement_id for each in diff.stated)
     stated = [_statement_without(each, diff, line, about) for each in diff.stated]
-    update: dict[str, object] = {"analysis": "", "stated": tuple(stated)}
+    # A trade-off may name the line, and the next event finds it again.
+    update: dict[str, object] = {"analysis": "", "stated": tuple(stated), "trade_off": None}
     if diff.trigger is not None:
         update["trigger"] = diff.trigger.model_copy(update={"words": "", "explanation": ""})
     if diff.session is not None:

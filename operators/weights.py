@@ -12,7 +12,7 @@ import hmac
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from operators.admission import is_applied, with_applied
@@ -57,8 +57,9 @@ class RankWeights:
 
     `skill` weighs log-odds, on one scale for all lists; companions, popularity and facets weigh standard deviations
     inside a list. `dimensions` are factors on the skill's lines; a dimension without one has that of `unknown`.
-    `numbers` are the domain's own weights of numbers, `usual` their means and variances. `tastes` weighs the
-    domain's tastes, which follow from `fact_counts`, by digests under `secret`.
+    `numbers` are the domain's own weights of numbers, with `number_variances` of those learned, `usual` the numbers'
+    means and variances. `tastes` weighs the domain's tastes, which follow from `fact_counts`, by digests under
+    `secret`.
     """
 
     skill: float = 1.0
@@ -68,6 +69,7 @@ class RankWeights:
     tastes: float = 0.7
     dimensions: Mapping[str, float] = field(default_factory=lambda: DIMENSIONS, hash=False)
     numbers: Mapping[str, float] = field(default_factory=dict, hash=False)
+    number_variances: Mapping[str, float] = field(default_factory=dict, hash=False)
     usual: UsualNumbers = field(default_factory=dict, hash=False)
     fact_counts: Mapping[str, tuple[int, int]] = field(default_factory=dict, hash=False)
     secret: bytes = b""
@@ -140,6 +142,7 @@ MIX: Mapping[Mix, WeightBounds] = {
     Mix.FACETS: WeightBounds.of(0.1, 0.3, -1.0, 1.0, 0.05),
     Mix.TASTES: WeightBounds.of(0.7, 0.5, -1.0, 3.0, 0.2),
 }
+NO_STARTS: Mapping[str, float] = {}
 NUMBER = WeightBounds.of(0.0, 0.25, -4.0, 4.0, 0.25)
 # A number's mean and variance follow the last lists.
 MAX_MOMENT_LISTS = 500
@@ -155,16 +158,17 @@ def dimension_bounds(dimension: str) -> WeightBounds:
     return WeightBounds.of(value, DIMENSION_SPREAD * value, low, high, DIMENSION_STEP * value)
 
 
-def rank_weights(weights: Weights | None, secret: bytes = b"") -> RankWeights:
-    """Return a domain's weights within their bounds; None: start values."""
+def rank_weights(weights: Weights | None, secret: bytes = b"", starts: Mapping[str, float] = NO_STARTS) -> RankWeights:
+    """Return a domain's weights within their bounds; None: start values. `starts` are those of declared numbers."""
     if weights is None:
-        return DEFAULT_WEIGHTS
+        return replace(DEFAULT_WEIGHTS, numbers=starts, secret=secret) if starts or secret else DEFAULT_WEIGHTS
     mix = {part.value: _value(held, MIX[part]) for part, held in weights.mix.items()}
     dimensions = {name: _value(held, dimension_bounds(name)) for name, held in weights.dimensions.items()}
     return RankWeights(
         **mix,
         dimensions={**DIMENSIONS, **dimensions},
-        numbers={name: _value(held, NUMBER) for name, held in weights.numbers.items()},
+        numbers={**starts, **{name: _value(held, NUMBER) for name, held in weights.numbers.items()}},
+        number_variances={name: FEATURE_ONE / held.precision for name, held in weights.numbers.items()},
         usual={
             name: (mean / lists / FEATURE_ONE, float(f"{variance / lists / FEATURE_ONE:.6g}"))
             for name, (variance, mean, lists) in weights.moments.items()
@@ -200,7 +204,12 @@ def initial_weights(domain: str, event: Event) -> Weights:
     return Weights(event_id=_weights_id(domain, 0), occurred_at=event.occurred_at, domain=domain, version=0)
 
 
-def apply_outcome(weights: Weights, outcome: RankingOutcome, source: Position | None = None) -> Weights:
+def apply_outcome(
+    weights: Weights,
+    outcome: RankingOutcome,
+    source: Position | None = None,
+    starts: Mapping[str, float] = NO_STARTS,
+) -> Weights:
     """Apply one outcome; frozen weights only move the fence."""
     if source is not None and is_applied(weights.applied, source):
         return weights
@@ -218,7 +227,7 @@ def apply_outcome(weights: Weights, outcome: RankingOutcome, source: Position | 
         source,
         mix=mix,
         dimensions=dimensions,
-        numbers=_numbers_after(weights.numbers, outcome.numbers),
+        numbers=_numbers_after(weights.numbers, outcome.numbers, starts),
         moments=_moments_after(weights.moments, outcome.moments),
         tastes=_tastes_after(weights.tastes, outcome.tastes),
         choices=weights.choices + 1,
@@ -251,13 +260,16 @@ def _weights_id(domain: str, version: int) -> str:
 
 
 def _numbers_after(
-    held: Mapping[str, LearnedWeight], evidence: Mapping[str, WeightEvidence]
+    held: Mapping[str, LearnedWeight], evidence: Mapping[str, WeightEvidence], starts: Mapping[str, float]
 ) -> dict[str, LearnedWeight]:
     after = dict(held)
     for name, moved in evidence.items():
         # An app can name any number of numbers: later ones get no weight.
         if name in after or len(after) < MAX_WEIGHED_NUMBERS:
-            after[name] = _moved(after.get(name), moved, NUMBER)
+            begin = LearnedWeight.trusted(
+                weight=round(starts.get(name, 0.0) * WEIGHT_ONE), precision=NUMBER.begin.precision
+            )
+            after[name] = _moved(after.get(name, begin), moved, NUMBER)
     return after
 
 

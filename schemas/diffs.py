@@ -127,6 +127,17 @@ class NumberSums(Model):
     proofs: dict[NumberName, _Sum] = Field(default_factory=dict, max_length=MAX_NUMBERS, exclude_if=is_empty)
 
 
+@as_array
+class TradeOff(NamedTuple):
+    """What is given up for what, in the words of a slim skill; empty: unknown.
+
+    `numbers` are those whose lines it replaces; without them it is about the domain's people.
+    """
+
+    words: Annotated[str, Field(max_length=160)] = ""
+    numbers: Annotated[tuple[NumberName, ...], Field(max_length=2)] = ()
+
+
 class CountDelta(Model):
     """The effect of an event on the counts of a skill's lines.
 
@@ -238,6 +249,7 @@ class SkillDiff(UserDomainEvent, topic="skill-diffs"):
     session: SkillSession | None = Field(None, exclude_if=is_empty, description="The new state of the session.")
     trigger: DiffTrigger | None = Field(None, exclude_if=is_empty)
     slim_lines: tuple[AttributeId, ...] | None = Field(None, max_length=MAX_SLIM_LINES, exclude_if=is_none)
+    trade_off: TradeOff | None = Field(None, exclude_if=is_none, description="The slim skill's new trade-off.")
     refused: tuple[RefusedProposal, ...] = Field((), max_length=4 * MAX_ATTRIBUTES)
     evidence: Evidence
     is_contrast: bool = True
@@ -268,6 +280,7 @@ class PolicySkill(UserDomainEvent, topic="skills"):
     beliefs: Beliefs | None = Field(None, exclude_if=is_empty)
     sessions: tuple[SkillSession, ...] = Field((), max_length=MAX_SESSIONS, exclude_if=is_empty)
     slim_lines: tuple[AttributeId, ...] = Field((), max_length=MAX_SLIM_LINES, exclude_if=is_empty)
+    trade_off: TradeOff = Field(TradeOff(), exclude_if=lambda found: not found.words)
     strategy: Strategy = Strategy()
     frozen: bool = Field(False, description="True if a person froze it.")
     recent: tuple[Identifier, ...] = Field((), max_length=MAX_RECENT)

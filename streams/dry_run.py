@@ -52,7 +52,7 @@ class _DryRun:
 
     def __init__(self, settings: Settings) -> None:
         self._step: EvolveStep = evolve_of(settings, limits_of(settings))
-        self._privacy, self._parsers = self._step.privacy, settings.parsers
+        self._privacy, self._parsers, self._numbers = self._step.privacy, settings.parsers, settings.numbers
         self._vocabulary = partial(vocabulary_for, overrides=settings.parsers)
         self._rings: dict[tuple[str, str], OpenRankings] = {}
         self._skills: dict[tuple[str, str], PolicySkill] = {}
@@ -96,7 +96,8 @@ class _DryRun:
         if not candidates:
             return []
         parser = parser_for(event.domain, self._parsers)
-        read = [read_item(candidate, event.domain, parser, self._privacy) for candidate in candidates]
+        numbers = self._numbers.get(event.domain, {})
+        read = [read_item(candidate, event.domain, parser, self._privacy, numbers) for candidate in candidates]
         if silent := sum(not (each.facts.facts or each.facts.measures) for each in read):
             name = parser.__module__.rpartition(".")[2]
             lesson.warnings.append(f"{silent} of {len(read)} items have no metadata that the parser {name} reads")

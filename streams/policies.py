@@ -3,6 +3,8 @@
 from functools import lru_cache
 from pathlib import Path
 
+from operators.attributes import normalise
+from operators.habit_directions import BY_PREFIX, NUMBER_ENDING, number_words
 from operators.language.output_policy import InvalidAllowList, OutputGate, parse_allow_list
 from operators.language.privacy import PLACES, Privacy
 from streams.exceptions import StreamsError
@@ -21,7 +23,15 @@ def privacy_of(settings: Settings) -> Privacy:
 
 def output_gate(settings: Settings) -> OutputGate:
     """Return the gate for values that models may receive."""
-    return OutputGate(RULES, _allowed(settings.vouched) if settings.vouched else frozenset())
+    allowed = _allowed(settings.vouched) if settings.vouched else frozenset()
+    # The operator vouches for the numbers that the settings name.
+    own = {
+        f"{normalise(BY_PREFIX + name)}: {normalise(number_words(name, more, numbers).removesuffix(NUMBER_ENDING))}"
+        for numbers in settings.numbers.values()
+        for name in numbers
+        for more in (False, True)
+    }
+    return OutputGate(RULES, allowed | own)
 
 
 @lru_cache(maxsize=8)

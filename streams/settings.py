@@ -17,10 +17,12 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
+from operators.numbers import DeclaredNumber
 from operators.options import Category, EvolveMode
 from streams.logs import LogFormat
 
 SignalName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
+NumberName = Annotated[str, Field(pattern=r"^[a-z][a-z_]{0,19}$")]  # as in items
 Weight = Annotated[float, Field(ge=-1, le=1)]
 # PLAIN sends the password, SCRAM proves knowledge of it.
 SaslMechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
@@ -152,6 +154,9 @@ class Settings(BaseSettings):
     open_rankings: int = Field(128, ge=8, le=512, description="Rankings per user that wait for a selection.")
     waiting_selections: int = Field(256, ge=8, le=512, description="Selections per user without a ranking.")
     parsers: dict[str, str] = Field(default_factory=dict, description='Parser per domain, as {"films": "movietv"}.')
+    numbers: dict[str, dict[NumberName, DeclaredNumber]] = Field(
+        default_factory=dict, description="Units, words, directions and codes per domain (docs/domains.md)."
+    )
     signals: dict[SignalName, Weight] = Field(
         default_factory=dict, max_length=64, description='Weights, -1 to 1, as {"shared": 0.5}.'
     )

@@ -18,7 +18,7 @@ from streams.settings import Settings
 EVERY = ("prefix", "partitions")
 FILTERS = (*EVERY, "chain_key", "privacy", "sensitive", "parsers")
 # Settings that must agree: of every process, of those that keep rows, and of workers and the HTTP API.
-ALL = (*FILTERS, "pseudonym_key", "vouched")
+ALL = (*FILTERS, "pseudonym_key", "vouched", "numbers")
 METRIC = "sager_shared_setting_info"
 _ROUNDS = 200_000  # makes each guess at a weak secret cost a tenth of a second
 

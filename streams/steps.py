@@ -14,8 +14,9 @@ from streams.settings import Settings
 
 
 def limits_of(settings: Settings) -> MergeLimits:
-    """Return the limits of the merge, with the configured session length."""
-    return replace(DEFAULT_LIMITS, session=timedelta(seconds=settings.session_idle_seconds))
+    """Return the limits of the merge, with the configured session length and declared numbers."""
+    session = timedelta(seconds=settings.session_idle_seconds)
+    return replace(DEFAULT_LIMITS, session=session, numbers=settings.numbers)
 
 
 def evolve_of(settings: Settings, limits: MergeLimits = DEFAULT_LIMITS) -> EvolveStep:

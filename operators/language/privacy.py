@@ -10,8 +10,9 @@ from typing import Final, Self
 
 from operators.attributes import MAX_ID_CHARS
 from operators.language.ports import KindCounts, RedactedText, Redactor
+from operators.numbers import NO_NUMBERS, Numbers
 from operators.options import Category
-from operators.statinit import Parser, facts_of
+from operators.statinit import Parser, facts_of, generic
 from schemas import Candidate, Facet, Injected, ItemFacts, OptOut
 
 # The kind of an item that fails in `read_item`.
@@ -163,10 +164,12 @@ class ReadItem:
     failure: str = ""
 
 
-def read_item(candidate: Candidate, domain: str, parser: Parser, privacy: Privacy) -> ReadItem:
+def read_item(
+    candidate: Candidate, domain: str, parser: Parser, privacy: Privacy, numbers: Numbers = NO_NUMBERS
+) -> ReadItem:
     """Parse an item without its private details; errors make it unreadable."""
     try:
-        facts, found = privacy.item(facts_of(candidate, parser), domain)
+        facts, found = privacy.item(facts_of(generic.with_codes(candidate, numbers), parser), domain)
     except Exception as error:  # one title must not stop every list that shows it
         last = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{type(error).__name__} in {Path(last.filename).name}:{last.lineno}"

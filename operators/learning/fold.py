@@ -163,6 +163,7 @@ def merge(skill: PolicySkill | None, diff: SkillDiff) -> PolicySkill:
             "beliefs": skill.beliefs if diff.beliefs is None else diff.beliefs,
             "sessions": _sessions_after(skill.sessions, diff.session),
             "slim_lines": skill.slim_lines if diff.slim_lines is None else diff.slim_lines,
+            "trade_off": skill.trade_off if diff.trade_off is None else diff.trade_off,
             "strategy": strategy_of(attributes, avoided_ids(lasting_statements(stated)) if stated else ()),
             "counted_until": diff.counted_until or skill.counted_until,
             "frozen": skill.frozen if diff.frozen is None else diff.frozen,

@@ -1,11 +1,12 @@
 """The limits of a skill, and evictions to keep them."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from operators.evolve.proposals import refused_change
 from operators.learning.fold import apply_changes, document_length, fits_document, strategy_of
+from operators.numbers import Numbers
 from operators.stated import SESSION_SILENCE
 from schemas.diffs import PolicySkill, RefusalReason, RefusedProposal, SkillChange, SkillChangeKind
 from schemas.skills import Attribute, AttributeSource, Evidence, Tier
@@ -18,7 +19,7 @@ class MergeLimits:
     So many `protect_contradictions` demote a high line of the prior, and a line is demoted once in `weaken_window`
     choices. `discoveries` are new lines per event. A seed may fill `seed_characters` of a skill's `characters`. After
     `global_patience` choices an unconfirmed global line goes. `verdict_weight` is a model's verdict as a part of a
-    choice, `session` the silence that ends a session.
+    choice, `session` the silence that ends a session. `numbers` are declared, by domain.
     """
 
     protect_contradictions: int = 2
@@ -31,6 +32,7 @@ class MergeLimits:
     global_patience: int = 5
     verdict_weight: float = 0.25
     session: timedelta = SESSION_SILENCE
+    numbers: Mapping[str, Numbers] = field(default_factory=dict, hash=False)
 
 
 DEFAULT_LIMITS = MergeLimits()

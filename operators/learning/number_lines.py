@@ -3,33 +3,27 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from operators.attributes import attribute_id
-from operators.habit_directions import NUMBER_ENDING, NUMBER_WORDS, is_number_line
+from operators.habit_directions import is_number_line, number_words
 from operators.learning.none_taken import NOTHING
 from operators.learning.tiers import proven_tier
+from operators.numbers import NO_NUMBERS, Numbers
 from operators.weights import number_dimension
 from schemas import Attribute, AttributeKind, AttributeSource, Evidence, SkillChange, SkillChangeKind, Tier
 from schemas.diffs import NumberSums
 
 
-def number_words(name: str, more: bool) -> str:
-    """Return the words of a line.
-
-    >>> number_words("price", False), number_words("legroom_cm", True), number_words("changes", False)
-    ('cheaper first', 'more legroom cm first', 'fewer changes first')
-    """
-    spaced = name.replace("_", " ")
-    less = "fewer" if name.endswith("s") else "less"
-    less_words, more_words = NUMBER_WORDS.get(name, (f"{less} {spaced}", f"more {spaced}"))
-    return f"{more_words if more else less_words}{NUMBER_ENDING}"
-
-
 def number_line_id(name: str, more: bool) -> str:
-    """Return the id of the line that prefers more, or less, of a number."""
+    """Return the id of the line that prefers more, or less, of a number; declared words do not change it."""
     return attribute_id(AttributeKind.CRITERION, number_dimension(name), number_words(name, more))
 
 
 def number_changes(
-    lines: Sequence[Attribute], sums: NumberSums, weights: Mapping[str, float], evidence: Evidence, now: int
+    lines: Sequence[Attribute],
+    sums: NumberSums,
+    weights: Mapping[str, float],
+    evidence: Evidence,
+    now: int,
+    numbers: Numbers = NO_NUMBERS,
 ) -> Iterator[SkillChange]:
     """Yield the changes of lines about the numbers of a list.
 
@@ -42,11 +36,11 @@ def number_changes(
             continue  # how picky a person is does not tell items apart
         dimension = number_dimension(name)
         tier, line = proven_tier(sums.proofs.get(name, 0)), held.get(dimension)
-        value = number_words(name, weight > 0)
+        line_id = number_line_id(name, weight > 0)
         if line is not None:
             if line.pinned or line.source is AttributeSource.STATED:
                 continue
-            if not tier or line.value != value:
+            if not tier or line.attribute_id != line_id:
                 yield SkillChange.of(line, SkillChangeKind.EVICTED, reason="the last choices do not prove it any more")
             elif tier != line.tier:
                 rises = tier > line.tier
@@ -55,10 +49,10 @@ def number_changes(
         elif tier and weight:
             yield SkillChange.new(
                 Attribute(
-                    attribute_id=number_line_id(name, weight > 0),
+                    attribute_id=line_id,
                     kind=AttributeKind.CRITERION,
                     dimension=dimension,
-                    value=value,
+                    value=number_words(name, weight > 0, numbers),
                     tier=Tier.LOW,
                     proof=sums.proofs[name],
                     support=1,

@@ -40,6 +40,7 @@ from operators.learning.questions import shown_items
 from operators.learning.statements import expired_statements, updated_session
 from operators.learning.tiers import tier_of
 from operators.learning.tradeoffs import NumberEvidence, number_evidence, numbers_after
+from operators.numbers import NO_NUMBERS
 from operators.stated import live_statements
 from operators.weights import DEFAULT_WEIGHTS, DIMENSIONS, UNKNOWN_DIMENSION
 from schemas import (
@@ -294,8 +295,8 @@ class EvidenceUpdate:
         self, before: Sequence[Attribute], new: list[Attribute], numbers: NumberEvidence, now: int
     ) -> tuple[Sequence[Attribute], list[Attribute]]:
         sums = numbers_after(self.skill, self.tally) or numbers.sums
-        gone = set()
-        for change in number_changes(before, sums, numbers.weights, self.evidence, now):
+        gone, declared = set(), self.limits.numbers.get(self.skill.domain, NO_NUMBERS)
+        for change in number_changes(before, sums, numbers.weights, self.evidence, now, declared):
             if change.discovered is not None:
                 new = [change.discovered, *new]
                 continue

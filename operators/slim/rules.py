@@ -4,20 +4,24 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
+from types import MappingProxyType
 from typing import NamedTuple
 
-from operators.habit_directions import DIRECTION_ORDER, is_habit
+from operators.habit_directions import BY_PREFIX, DIRECTION_ORDER, is_habit
 from operators.language.output_policy import OutputGate
 from operators.learning.evidence import strength
 from operators.slim.statements import phrase, stated_avoidances, stated_likes, temporary_words, typed_line
 from operators.stated import avoided_ids, lasting_statements
 from operators.tokens import count_tokens
 from schemas import Attribute, AttributeKind, AttributeSource, PolicySkill, Scope, SlimLine, SlimSkill, Tier
+from schemas.diffs import TradeOff
 
 # The share of the domain's users who have an attribute, by id.
 Shares = Mapping[str, float] | None
 _Phrases = tuple[str, ...]
 MAX_LIKES = 3
+# Of the trade-off among the style phrases; no line of a skill has it.
+TRADE_OFF_ID = f"{AttributeKind.CRITERION.value}:{BY_PREFIX}trade_off"
 MAX_STYLES = 2
 STYLE_SEPARATOR = ", "
 # Tokens that a bar between two parts takes, at most.
@@ -54,22 +58,29 @@ def slim(
     likes, styles = phrases(skill, population, relevant, gate=gate)
     if skill.slim_lines:
         # The skill's own selection is its text, whatever the population's shares are by now.
-        selected = {*skill.slim_lines, *relevant}
+        selected = {*skill.slim_lines, *relevant, TRADE_OFF_ID}
         likes, styles = (
             {each: line for each, line in found.items() if line.attribute_id in selected} for found in (likes, styles)
         )
     return build_slim(skill, likes, styles, budget, gate)
 
 
-def select(skill: PolicySkill, budget: int = 30, population: Shares = None, *, gate: OutputGate) -> tuple[str, ...]:
+def select(
+    skill: PolicySkill,
+    budget: int = 30,
+    population: Shares = None,
+    *,
+    gate: OutputGate,
+    strengths: Mapping[str, float] = MappingProxyType({}),
+) -> tuple[str, ...]:
     """Select the lines of the slim text, with hysteresis.
 
     A selected like keeps its place until it may not leave the skill any more, or until a like without room is clearly
     stronger. A like joins at the strength of a high line and leaves below medium, so that one near either threshold
     does not come and go with each choice. An empty text takes the strongest ones. A style phrase stays until it may not
-    leave the skill any more.
+    leave the skill any more. `strengths` order the lines about numbers, by dimension.
     """
-    likes, styles = phrases(skill, population, gate=gate)
+    likes, styles = phrases(skill, population, gate=gate, strengths=strengths)
     avoids = tuple(stated_avoidances(skill, gate)) if skill.stated else ()
 
     def conviction(like: str) -> float:
@@ -109,7 +120,12 @@ def _visible_text(short: SlimSkill) -> tuple[object, ...]:
 
 
 def phrases(
-    skill: PolicySkill, population: Shares = None, relevant: Collection[str] = (), *, gate: OutputGate
+    skill: PolicySkill,
+    population: Shares = None,
+    relevant: Collection[str] = (),
+    *,
+    gate: OutputGate,
+    strengths: Mapping[str, float] = MappingProxyType({}),
 ) -> tuple[dict[str, Attribute], dict[str, Attribute]]:
     """Return eligible likes and style phrases, best first, with their lines."""
     shares = population or {}
@@ -129,18 +145,38 @@ def phrases(
     habits: list[Attribute] = []
     for line in sorted(gate.allowed_lines(_eligible_lines(skill)), key=order):
         if is_habit(line.attribute_id):
+            if line.dimension.removeprefix(BY_PREFIX) in skill.trade_off.numbers:
+                continue
             habits.append(line)
         elif safe := phrase(line.dimension, line.value):
             if line.kind is AttributeKind.CRITERION:
                 criteria.setdefault(f"prefers {safe}", line)
             else:
                 (patterns if line.kind is AttributeKind.PATTERN else likes).setdefault(safe, line)
-    # Numbers first: they decide more often than any habit.
-    habits.sort(key=lambda line: (-line.tier, DIRECTION_ORDER.get(line.attribute_id, -1)))
+    # Numbers first, by how much they weigh: they decide more often than any habit.
+    habits.sort(
+        key=lambda line: (-strengths.get(line.dimension, 0.0), -line.tier, DIRECTION_ORDER.get(line.attribute_id, -1))
+    )
+    if skill.trade_off.numbers:
+        habits = [_trade_off_line(skill.trade_off), *habits]
     # Habits describe a style better than criteria do: a bare "2000s" is no instruction for a model.
     styles = {**{line.value: line for line in habits}, **patterns, **criteria}
     held_first = sorted(styles.items(), key=lambda style: selected_at(style[1]))
+    if strengths:
+        # All numbers may change places; the other styles stay as they were.
+        held_first.sort(key=lambda style: -strengths.get(style[1].dimension, 0.0))
+    held_first.sort(key=lambda style: style[1].attribute_id != TRADE_OFF_ID)
     return likes, dict(held_first)
+
+
+def _trade_off_line(found: TradeOff) -> Attribute:
+    return Attribute(
+        attribute_id=TRADE_OFF_ID,
+        kind=AttributeKind.CRITERION,
+        dimension="trade_off",
+        value=found.words,
+        tier=Tier.MEDIUM,
+    )
 
 
 def _eligible_lines(skill: PolicySkill) -> list[Attribute]:
@@ -159,6 +195,12 @@ def build_slim(
     """Build the slim skill from phrases that fit the budget."""
     avoids = stated_avoidances(skill, gate) if skill.stated else {}
     line = _fit_budget(tuple(likes), _joint_styles(styles), budget, tuple(avoids))
+    if (common := skill.trade_off).words and not common.numbers and not line.styles:
+        # Most people's trade-off takes only room that is left.
+        text = compose(line.likes, common.words, line.avoids)
+        if _tokens(text) <= budget:
+            styles = {**styles, common.words: _trade_off_line(common)}
+            line = line._replace(styles=(common.words,), text=text, tokens=_tokens(text))
     words, session_id, until = temporary_words(skill, line.likes, gate)
     within = line
     if words:

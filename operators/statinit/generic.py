@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
+from operators.numbers import Numbers
 from operators.statinit import text
 from schemas import MAX_FACTS, Candidate, Fact
 
@@ -35,6 +36,7 @@ EXCLUDED_KEYS: Final = re.compile(
     r"|zip|zipcode|postal_code|postcode|latitude|longitude|lat|lon|lng|hash|slug|timestamp|created_at|updated_at)"
     r"|title|name|description|summary|overview|abstract|text|body|content|review\w*|plot|synopsis"
 )
+_MAX_CODE: Final = 1e15
 _WORD_BREAK = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z0-9]+")
 _NAMES = frozenset({"actor", "author", "director", "city", "country", "state"})
 # Dimensions whose values keep capitals and asides.
@@ -70,6 +72,24 @@ def dimension_of(key: str) -> str:
     snake = DIMENSION_OF.get(snake, snake)
     fits = re.fullmatch(r"[a-z][a-z0-9_]{0,39}", snake) and not EXCLUDED_KEYS.fullmatch(snake)
     return snake if fits else ""
+
+
+def with_codes(candidate: Candidate, numbers: Numbers) -> Candidate:
+    """Return the item with its declared codes as text, so that they are facts and no numbers.
+
+    >>> from operators.numbers import DeclaredNumber
+    >>> train = Candidate(item_id="t1", metadata={"line": 35, "price": 29})
+    >>> with_codes(train, {"line": DeclaredNumber(code=True)}).metadata
+    {'line': 'line 35', 'price': 29}
+    """
+    if not (codes := {name for name, number in numbers.items() if number.code}):
+        return candidate
+    metadata = {
+        key: f"{name.replace('_', ' ')} {value:.15g}"
+        for key, value in candidate.metadata.items()
+        if (name := dimension_of(key)) in codes and type(value) in (int, float) and abs(value) < _MAX_CODE
+    }
+    return candidate.model_copy(update={"metadata": {**candidate.metadata, **metadata}}) if metadata else candidate
 
 
 def _labels(dimension: str, value: Any) -> list[str]:

@@ -22,9 +22,12 @@ from operators.learning.fold import has_learned, merge
 from operators.learning.limits import DEFAULT_LIMITS, MergeLimits
 from operators.learning.tiers import resolve_tiers
 from operators.learning.update import resolve_choice, resolve_visit
+from operators.numbers import NO_NUMBERS
 from operators.options import EvolveMode
 from operators.seals import seal_diff, seal_record
 from operators.slim.rules import select, slim, text_changed
+from operators.slim.trade_offs import number_strengths, trade_off_of
+from operators.weights import RankWeights
 from schemas import Correction, ItemFacts, Memory, PolicySkill, Position, Receipt, SkillCommand, SkillDiff, SlimSkill
 from schemas.events import Abstention, Contrast, Feedback, Interaction
 
@@ -56,6 +59,7 @@ class EvolveState:
     shares: Mapping[str, float] | None = None  # of the domain's users that hold an attribute
     usual: Mapping[str, int] | None = None  # of taken items with a fact, in 1/1024
     popularity: Mapping[str, int] | None = None  # users who took an item lately
+    weights: RankWeights | None = None  # of the domain; None: the slim skill's trade-off stays
 
 
 @dataclass(frozen=True)
@@ -302,7 +306,15 @@ class EvolveStep:
         skill = state.skill
         evolved = merge(skill, diff)
         if self.slim_tokens is not None:
-            lines = select(evolved, self.slim_tokens, state.shares, gate=self.gate)
+            strengths: Mapping[str, float] = {}
+            if state.weights is not None:
+                strengths = number_strengths(evolved, state.weights)
+                declared = self.limits.numbers.get(skill.domain, NO_NUMBERS)
+                trade_off = trade_off_of(evolved, state.weights, declared, self.gate)
+                if trade_off != skill.trade_off:
+                    diff = diff.model_copy(update={"trade_off": trade_off})
+                    evolved = evolved.model_copy(update={"trade_off": trade_off})
+            lines = select(evolved, self.slim_tokens, state.shares, gate=self.gate, strengths=strengths)
             if lines != skill.slim_lines:
                 diff = diff.model_copy(update={"slim_lines": lines})
                 evolved = evolved.model_copy(update={"slim_lines": lines})
@@ -310,7 +322,7 @@ class EvolveStep:
             diff = seal_diff(diff, skill.chain, self.chain_key)
         # The merge of the whole diff, without merging twice.
         evolved = evolved.model_copy(update={"last_diff": diff, "chain": diff.chain})
-        slim_changed = always or diff.slim_lines is not None
+        slim_changed = always or diff.slim_lines is not None or diff.trade_off is not None
         # Statements or a session may change the text, though the same lines are selected.
         if not slim_changed and self.slim_tokens is not None:
             parts = skill.stated or evolved.stated or skill.sessions or evolved.sessions

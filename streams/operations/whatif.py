@@ -18,6 +18,7 @@ from operators.steps import Reason
 from operators.whatif import ReplayMoment, ReplaySeries, ReplaySide, replay, replay_series
 from schemas import Contrast, GlobalSkill, PolicySkill, Receipt, SkillCommand, SkillDiff, compound_key
 from schemas.codec import BadRecord, ModelT, decode, subject_digest
+from schemas.diffs import TradeOff
 from streams.exceptions import StreamsError, TopicsDiffer
 from streams.kafka.clients import partition_of
 from streams.kafka.scanner import Scanner, sent_at_ms
@@ -106,11 +107,11 @@ def side_of(settings: Settings, published: Mapping[str, GlobalSkill]) -> ReplayS
 
 
 def comparable(skill: PolicySkill) -> PolicySkill:
-    """Return the skill without seals and slim lines."""
-    # Both depend on other users.
+    """Return the skill without seals, slim lines and trade-off."""
+    # They depend on other users.
     bare = without_seals(skill)
-    last = bare.last_diff and bare.last_diff.model_copy(update={"slim_lines": None})
-    return bare.model_copy(update={"slim_lines": (), "last_diff": last})
+    last = bare.last_diff and bare.last_diff.model_copy(update={"slim_lines": None, "trade_off": None})
+    return bare.model_copy(update={"slim_lines": (), "trade_off": TradeOff(), "last_diff": last})
 
 
 def replay_all(

@@ -57,7 +57,8 @@ class Deps:
         # `==` of pydantic models takes twice the time, and a choice compares ten items.
         if known is not None and vars(known[0]) == vars(candidate):
             return known[1]
-        read = read_item(candidate, domain, parser_for(domain, self.settings.parsers), self.privacy)
+        parser, numbers = parser_for(domain, self.settings.parsers), self.settings.numbers.get(domain, {})
+        read = read_item(candidate, domain, parser, self.privacy, numbers)
         _count_private(read.found)
         if read.failure:
             logger.warning("an item of %s cannot be read (%s): nothing is learned from it", domain, read.failure)

@@ -47,7 +47,8 @@ class SkillWriter(VersionedWriter[PolicySkill, SkillDiff]):
         """Return a step's input: the newest skill, and the domain's population."""
         population = self._deps.global_skills.get(record.domain)
         known = current_skill(self._tables, self._deps, record), receipt, memory
-        return EvolveState(*known, population.shares, population.usual, population.popularity)
+        weights = self._deps.learned_weights.get(record.domain).weights
+        return EvolveState(*known, population.shares, population.usual, population.popularity, weights)
 
     async def apply_step(
         self, event: Any, record: SkillEvent, act: Callable[[EvolveState], EvolveEffects]

@@ -1053,6 +1053,16 @@ export interface components {
             /** @default [] */
             slim_lines: string[];
             /**
+             * @default [
+             *       "",
+             *       []
+             *     ]
+             */
+            trade_off: [
+                string,
+                string[]
+            ];
+            /**
              * @default {
              *       "must_include": [],
              *       "tie_breaker": ""
@@ -1298,6 +1308,11 @@ export interface components {
             session?: components["schemas"]["SkillSession"] | null;
             trigger?: components["schemas"]["DiffTrigger"] | null;
             slim_lines?: string[] | null;
+            /** @description The slim skill's new trade-off. */
+            trade_off?: [
+                string,
+                string[]
+            ] | null;
             /** @default [] */
             refused: components["schemas"]["RefusedProposal"][];
             evidence: [

@@ -140,6 +140,8 @@ def _show_skill(skill: "PolicySkill") -> None:
     print(f"learned from {skill.contrasts} choices, the last at {skill.occurred_at:%Y-%m-%d %H:%M:%S} UTC")
     print_rows(rows, whole=["tier", "taken", "expected", "id"])
     _show_statements(skill)
+    if skill.trade_off.words:
+        print(printable(f"trade-off: {skill.trade_off.words}"))
     if skill.strategy.must_include:
         print(printable(f"must include: {', '.join(skill.strategy.must_include)}"))
     if skill.strategy.tie_breaker:

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+from operators.numbers import start_weights
 from operators.seals import seal_record
 from operators.weights import apply_command, apply_outcome, initial_weights, rank_weights
 from schemas import Mix, Position, RankingOutcome, WeightCommand, Weights
@@ -47,7 +48,10 @@ class WeighAgent:
         )
 
     async def _on_outcome(self, event: Any, outcome: RankingOutcome, position: Position) -> str:
-        was_frozen, is_new = await self._apply(event, outcome, lambda now: apply_outcome(now, outcome, position))
+        starts = start_weights(self._settings.numbers.get(outcome.domain, {}))
+        was_frozen, is_new = await self._apply(
+            event, outcome, lambda now: apply_outcome(now, outcome, position, starts)
+        )
         return "repeated" if not is_new else "frozen" if was_frozen else "learned"
 
     async def _on_command(self, event: Any, command: WeightCommand, position: Position) -> str:

@@ -6,13 +6,14 @@ a GlobalTable is recovered at every rebalance.
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar, cast
 
 from operators.attributes import facts_of_ids
 from operators.learning.evidence import to_fixed_point
+from operators.numbers import start_weights
 from operators.seals import SealState, check_seal
-from operators.weights import DEFAULT_WEIGHTS, RankWeights, rank_weights
+from operators.weights import RankWeights, rank_weights
 from schemas import Attribute, AttributeSource, BadRecord, Fact, GlobalSkill, Tier, Weights, decode
 from streams.kafka.follower import Follower
 from streams.pseudonyms import secret_of
@@ -51,7 +52,11 @@ class DomainFollower(Follower, Generic[ValueT]):
     """The newest value of each domain's records; empty until `start`."""
 
     def __init__(
-        self, settings: Settings, base: str, read: Callable[[bytes], tuple[str, ValueT] | None], default: ValueT
+        self,
+        settings: Settings,
+        base: str,
+        read: Callable[[bytes], tuple[str, ValueT] | None],
+        default: Callable[[str], ValueT],
     ) -> None:
         super().__init__(settings, base, lambda message: self.apply(message.key() or b"", message.value()))
         self._read_value, self._default = read, default
@@ -68,25 +73,33 @@ class DomainFollower(Follower, Generic[ValueT]):
 
     def get(self, domain: str) -> ValueT:
         """Return the value of a domain."""
-        return self._values.get(domain.encode(), self._default)
+        held = self._values.get(domain.encode())
+        return self._default(domain) if held is None else held
 
 
 def global_skills(settings: Settings) -> DomainFollower[KnownPopulation]:
     """Return the follower of the domains' global skills."""
-    return DomainFollower(settings, GlobalSkill.TOPIC, _population, KnownPopulation())
+    unknown = KnownPopulation()
+    return DomainFollower(settings, GlobalSkill.TOPIC, _population, lambda _: unknown)
 
 
 def learned_weights(settings: Settings) -> DomainFollower[DomainWeights]:
     """Return the follower of the domains' sealed weights."""
     secret = secret_of(settings)
 
+    def starts(domain: str) -> dict[str, float]:
+        return start_weights(settings.numbers.get(domain, {}))
+
+    def unlearned(domain: str) -> DomainWeights:
+        return DomainWeights(rank_weights(None, secret, starts(domain)), 0)
+
     def read(value: bytes) -> tuple[str, DomainWeights] | None:
         weights = verified_weights(value, settings.chain_key_bytes)
         if weights is None:
             return None
-        return weights.domain, DomainWeights(rank_weights(weights, secret), weights.version)
+        return weights.domain, DomainWeights(rank_weights(weights, secret, starts(weights.domain)), weights.version)
 
-    return DomainFollower(settings, Weights.TOPIC, read, DomainWeights(replace(DEFAULT_WEIGHTS, secret=secret), 0))
+    return DomainFollower(settings, Weights.TOPIC, read, unlearned)
 
 
 def _population(value: bytes) -> tuple[str, KnownPopulation] | None:

@@ -1,7 +1,10 @@
 """Trade-offs: what choices between numbers prove, and how the lines about them come and go."""
 
+import math
 import random
+import re
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -12,14 +15,24 @@ from operators.history import line_value
 from operators.learning.choice_model import ListFeatures
 from operators.learning.commands import resolve_command
 from operators.learning.fold import fold, initial_skill, merge
+from operators.learning.limits import MergeLimits
 from operators.learning.number_lines import number_line_id, proven_tier
+from operators.learning.questions import shown_items
 from operators.learning.tradeoffs import distances, number_evidence, pair, personal_weights, scales
 from operators.learning.update import prediction_of, resolve_choice
+from operators.numbers import DeclaredNumber
 from operators.redaction import redact_skill_log
 from operators.slim import slim
+from operators.slim.trade_offs import trade_off_of
+from operators.steps import EvolveState, EvolveStep
+from operators.weights import RankWeights
 from schemas import ONE, Action, Contrast, ItemFacts, PolicySkill, SkillDiff, Tier, decode, encode, line_digest
+from schemas.diffs import TradeOff
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
+from streams.policies import output_gate
+from streams.settings import Settings
+from streams.steps import limits_of
 from tests.builders import a_command, a_contrast
 
 CHEAPER = number_line_id("price", False)
@@ -163,3 +176,91 @@ def test_a_lines_value_is_the_misses_that_the_skill_makes_without_it() -> None:
     price, minutes = (line_value(log, lists, number_line_id(name, False)) for name in ("price", "minutes"))
 
     assert (price.choices, price.saved > 15, abs(minutes.saved) < 3) == (40, True, True)
+
+
+DOMAIN = RankWeights(usual={"price": (35.0, 145.0), "minutes": (115.0, 1_600.0)})
+DECLARED = {"price": DeclaredNumber(unit="EUR", less="bargains"), "minutes": DeclaredNumber(unit="minutes")}
+
+
+def trade_off_after(euros: float, choices: int, seed: int) -> float | None:
+    """Return the stated price of half an hour after choices of a person who pays so much for it."""
+    rng = random.Random(seed)
+    skill = initial_skill("ann", "trips", (), a_contrast())
+
+    def cost(item: ItemFacts) -> float:
+        noise = math.log(-math.log(rng.random()))
+        return 0.15 * (item.measures["price"] + euros * item.measures["minutes"] / 30) + noise
+
+    for number in range(choices):
+        items = trips(rng, 5)
+        contrast = a_choice(items, min(range(5), key=lambda place: cost(items[place])), number)
+        shown, _ = shown_items(contrast)
+        features = ListFeatures.of(shown, skill.attributes, weights=DOMAIN, sums=skill.numbers)
+        update = {"features": features.to_event(range(5), DOMAIN), "domain": "trips"}
+        skill = merge(skill, resolve_choice(skill, ValidatedProposal(Proposal()), contrast.model_copy(update=update)))
+    words = trade_off_of(skill, DOMAIN, DECLARED, OUTPUT_GATE).words
+    found = re.fullmatch(r"pays about ([\d.]+) EUR more to save ([\d.]+) minutes", words)
+    return found and float(found[1]) / float(found[2]) * 30
+
+
+def test_a_stated_trade_off_is_true_within_a_factor_of_two() -> None:
+    prices = [6.0 * 1.1**seed for seed in range(20)]
+    stated = [(price, trade_off_after(price, 30, seed)) for seed, price in enumerate(prices)]
+
+    known = [found / price for price, found in stated if found is not None]
+    assert len(known) >= 5
+    assert sum(0.5 <= ratio <= 2 for ratio in known) >= 0.9 * len(known)
+
+
+def test_the_domain_s_trade_off_is_marked_and_leaves_a_sure_person_alone() -> None:
+    domain = replace(
+        DOMAIN, numbers={"price": -0.6, "minutes": -0.8}, number_variances={"price": 0.01, "minutes": 0.01}
+    )
+    newcomer = initial_skill("ann", "trips", (), a_contrast())
+
+    found = trade_off_of(newcomer, domain, DECLARED, OUTPUT_GATE)
+
+    assert found == TradeOff("most people here pay about 15 EUR more to save 40 minutes")
+    text = slim(newcomer.model_copy(update={"trade_off": found}), gate=OUTPUT_GATE).text
+    assert text == f"style: {found.words}"
+    unsure = replace(domain, number_variances={"price": 0.2, "minutes": 0.2})
+    assert trade_off_of(newcomer, unsure, DECLARED, OUTPUT_GATE) == TradeOff()
+    assert trade_off_of(skill_of(played(cheapest, 12)), domain, DECLARED, OUTPUT_GATE) == TradeOff()
+
+
+def test_a_trade_off_is_in_the_log_until_a_line_is_erased() -> None:
+    step = EvolveStep(
+        MergeLimits(numbers={"trips": DECLARED}), privacy=PRIVACY, gate=OUTPUT_GATE, slim_tokens=30, chain_key=b""
+    )
+    domain = replace(
+        DOMAIN, numbers={"price": -0.6, "minutes": -0.8}, number_variances={"price": 0.01, "minutes": 0.01}
+    )
+    log = played(blindly, 2)
+    before = skill_of(log)
+    contrast = a_choice(trips(random.Random(4)), 0, 9).model_copy(update={"domain": "trips"})
+
+    after = step.finish(EvolveState(before, weights=domain), contrast, Proposal())
+
+    assert after.diff is not None
+    assert after.version is not None
+    assert after.version.slim is not None
+    assert after.diff.trade_off == after.skill.trade_off
+    assert after.version.slim.text == f"style: {after.skill.trade_off.words}"
+    assert encode(skill_of([*log, decode(SkillDiff, encode(after.diff))])) == encode(after.skill)
+    rewritten = redact_skill_log([*log, after.diff], line_digest("ann", "trips", CHEAPER))
+    assert not skill_of(rewritten).trade_off.words
+
+
+def test_a_declared_number_has_the_operator_s_words() -> None:
+    settings = Settings(numbers={"trips": DECLARED})
+    limits = limits_of(settings)
+    skill = initial_skill("ann", "trips", (), a_contrast())
+    rng = random.Random(1)
+    for number in range(8):
+        items = trips(rng)
+        contrast = a_choice(items, cheapest(rng, items), number)
+        skill = merge(skill, resolve_choice(skill, ValidatedProposal(Proposal()), contrast, limits=limits))
+
+    [line] = [each for each in skill.attributes if each.attribute_id == CHEAPER]
+    assert line.value == "bargains first"
+    assert output_gate(settings).rejection(line.dimension, line.value) is None

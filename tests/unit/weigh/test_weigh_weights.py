@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from operators.learning.choice_model import ListFeatures
 from operators.learning.outcomes import outcome_of, weight_evidence
+from operators.numbers import DeclaredNumber, start_weights
 from operators.weights import (
     DIMENSIONS,
     UNKNOWN_DIMENSION,
@@ -253,3 +254,14 @@ def test_a_domains_tastes_follow_from_what_is_taken_more_often_than_shown() -> N
     assert used.taste_of("preference:supplier:local") > 0.5
     assert used.taste_of("preference:supplier:far") < -0.5
     assert used.taste_of("preference:supplier:unknown") == 0
+
+
+def test_a_domain_starts_in_a_declared_direction_and_leaves_it() -> None:
+    starts = start_weights({"price": DeclaredNumber(direction="less")})
+    dearer = an_outcome({}).model_copy(update={"numbers": {"price": (2 * FEATURE_ONE, FEATURE_ONE)}})
+
+    weights = apply_outcome(no_weights(), dearer, starts=starts)
+
+    assert rank_weights(None, starts=starts).numbers == {"price": -0.25}
+    assert -0.25 < rank_weights(weights, starts=starts).numbers["price"] < 0
+    assert rank_weights(fold([dearer] * 40, weights), starts=starts).numbers["price"] > 0
