@@ -9,7 +9,7 @@ from typing import NamedTuple, Self
 
 from benchmarks.surroundings import cpu_seconds, reached_as, settled
 from benchmarks.traffic import Counted, Traffic
-from sager_client import EventProducer, Ranking, Selection
+from sager_client import Candidate, EventProducer, Ranking, Selection
 from schemas import SkillDiff
 from streams.kafka import topics
 from streams.local.children import start_child
@@ -80,12 +80,19 @@ class Running:
             last = (self.settings.data_dir / LOG).read_text(errors="replace").splitlines()[-8:]
             raise SystemExit("\n".join(["the process has ended; its last lines:", *last]))
 
-    def send(self, count: int, users: int, name: str) -> None:
-        """Send choices as fast as the broker takes them."""
+    def send(self, count: int, users: int, name: str, *, by_ids: bool = False) -> None:
+        """Send choices as fast as the broker takes them; `by_ids` leaves out the items' facts."""
         with EventProducer(connection=reached_as(self.settings)) as events:
-            for choice in choices(count, users, name):
-                events.send(choice.ranking)
-                events.send(choice.selection)
+            for ranking, selection in choices(count, users, name):
+                alone = tuple(Candidate(item_id=each.item_id) for each in ranking.candidates)
+                events.send(ranking.model_copy(update={"candidates": alone}) if by_ids else ranking)
+                events.send(selection)
+
+    def send_items(self) -> None:
+        """Send the catalogue of the choices' films."""
+        with EventProducer(connection=reached_as(self.settings)) as events:
+            for film in catalogue.load()["films"]:
+                events.item("films", film.model_dump())
 
     def wait(self, count: int, what: str) -> None:
         """Wait until there are this many diffs."""

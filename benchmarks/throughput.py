@@ -35,12 +35,13 @@ FROM_APPS = ("rankings", "selections")
 def rules(settings: Settings, args: argparse.Namespace) -> dict[str, object]:
     """Contrasts per second, CPU and bytes per contrast with the rules reasoner."""
     with Running(settings) as running:
+        running.send_items()
         running.send(WARM, WARM_USERS, "warm")
         running.wait(WARM, "warm-up")
         before, _ = running.settled()
         _print(f"{args.contrasts} choices of {args.users} users")
         began = time.monotonic()
-        running.send(args.contrasts, args.users, "choice")
+        running.send(args.contrasts, args.users, "choice", by_ids=args.ids)
         running.wait(WARM + args.contrasts, "diffs")
         seconds, busy = time.monotonic() - began, running.spent - before
         _print("waiting until the worker is idle")
@@ -48,6 +49,7 @@ def rules(settings: Settings, args: argparse.Namespace) -> dict[str, object]:
         paced = _at_half(running, args.contrasts / seconds, args)
     return {
         "graph": args.graph,
+        "ids": args.ids,
         "contrasts": args.contrasts,
         "users": args.users,
         "contrasts_per_second": round(args.contrasts / seconds, 1),
@@ -136,6 +138,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--bootstrap", help="a Kafka of one broker without TLS; by default the embedded one is started")
     made.add_argument("--graph", choices=("on", "off"), default="on", help="the user-item graph (default: on)")
     made.add_argument("--contrasts", type=int, default=3_000, help="rules: how many choices (default: 3000)")
+    made.add_argument("--ids", action="store_true", help="rules: lists name items of the catalogue by their ids alone")
     made.add_argument("--users", type=int, default=200, help="rules: of how many users (default: 200)")
     made.add_argument("--seconds", type=float, default=30.0, help="llm: for how long (default: 30)")
     made.add_argument("--in-flight", type=int, default=64, help="llm: calls at a time (default: 64)")

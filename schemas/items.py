@@ -24,12 +24,20 @@ class Measure(StrEnum):
 
 
 class Candidate(Model):
-    """An item with raw metadata, which StatInit parses (paper 2.3, App. E)."""
+    """An item with raw metadata, which StatInit parses (paper 2.3, App. E).
+
+    In a list, an id alone names an item of the catalogue.
+    """
 
     item_id: ItemIdField
     title: Title = ""
     description: Text = ""
     metadata: Metadata = Field(default_factory=dict)
+
+    @property
+    def is_id_alone(self) -> bool:
+        """True without title, description and metadata."""
+        return not (self.title or self.description or self.metadata)
 
 
 class Item(Event, topic="items"):

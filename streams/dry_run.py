@@ -38,8 +38,9 @@ class Lesson:
 def lessons(settings: Settings, events: Sequence[Event | None], records: Sequence[Mapping[str, Any]]) -> list[Lesson]:
     """Return the lesson of each event; `records` are the events' JSON."""
     run, found = _DryRun(settings), [Lesson() for _ in events]
-    # Selections come last, so that each finds its ranking wherever that is in the batch.
-    for number in sorted(range(len(events)), key=lambda number: isinstance(events[number], Selection)):
+    # Items come first and selections last, so that each list finds its items and its answer wherever they are.
+    places: dict[type, int] = {Item: 0, Selection: 2}
+    for number in sorted(range(len(events)), key=lambda number: places.get(type(events[number]), 1)):
         if (event := events[number]) is not None:
             run.apply(event, number, found[number])
             if unknown := _unknown_fields(event, records[number]):
@@ -56,6 +57,7 @@ class _DryRun:
         self._vocabulary = partial(vocabulary_for, overrides=settings.parsers)
         self._rings: dict[tuple[str, str], OpenRankings] = {}
         self._skills: dict[tuple[str, str], PolicySkill] = {}
+        self._catalogue: dict[tuple[str, str], Candidate] = {}
         self._chars = MAX_CHARS
 
     def apply(self, event: Event, number: int, lesson: Lesson) -> None:
@@ -65,7 +67,10 @@ class _DryRun:
         if not self._read_words(event, lesson):
             return
         match event:
-            case Item() | RankRequest():
+            case Item(domain=domain, item=item):
+                self._catalogue[domain, item.item_id] = item
+                lesson.teaches.append("nothing by itself: lists may name it by its id alone")
+            case RankRequest():
                 lesson.teaches.append("nothing by itself: skills learn from choices")
             case Interaction():
                 facts = ", ".join(f"{fact.dimension} {fact.value}" for fact in items[0].facts)
@@ -92,13 +97,17 @@ class _DryRun:
     def _read_items(self, event: Any, lesson: Lesson) -> list[ItemFacts]:
         """Read an event's items, and warn of silent or private ones."""
         one = getattr(event, "item", None)
-        candidates = (one,) if one else getattr(event, "candidates", ()) or getattr(event, "items", ())
-        if not candidates:
+        listed = getattr(event, "candidates", ()) or getattr(event, "items", ())
+        if not (one or listed):
             return []
+        known = [self._catalogue.get((event.domain, e.item_id), e) if e.is_id_alone else e for e in listed]
+        candidates = (one,) if one else known
+        if alone := sum(each.is_id_alone for each in known):
+            lesson.warnings.append(f"{alone} of {len(known)} items are ids alone: the topic items must have them")
         parser = parser_for(event.domain, self._parsers)
         numbers = self._numbers.get(event.domain, {})
         read = [read_item(candidate, event.domain, parser, self._privacy, numbers) for candidate in candidates]
-        if silent := sum(not (each.facts.facts or each.facts.measures) for each in read):
+        if silent := sum(not (each.facts.facts or each.facts.measures) for each in read) - alone:
             name = parser.__module__.rpartition(".")[2]
             lesson.warnings.append(f"{silent} of {len(read)} items have no metadata that the parser {name} reads")
         if private := sum(sum(each.found.values()) for each in read):

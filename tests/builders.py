@@ -192,7 +192,7 @@ def an_interaction(item: Candidate | None = None, **more: Any) -> Interaction:
 
 def a_rank_request(*items: str, **more: Any) -> RankRequest:
     fields = {"event_id": a_name("request"), "occurred_at": NOW, "user_id": USER, "domain": DOMAIN, **more}
-    candidates = tuple(a_candidate(item) for item in items or ("i1", "i2", "i3"))
+    candidates = tuple(a_candidate(item, genre=item) for item in items or ("i1", "i2", "i3"))
     return RankRequest(**fields, request_id=fields["event_id"], candidates=candidates)
 
 

@@ -21,13 +21,13 @@ from aiokafka.errors import KafkaConnectionError
 from confluent_kafka import OFFSET_END, TopicPartition
 from faust.types import TP
 
-from schemas import TOPICS, ItemMemory, Model, ModelT, Position, SkillDiff, Weights, by_name, decode, encode
+from schemas import TOPICS, Item, ItemMemory, Model, ModelT, Position, SkillDiff, Weights, by_name, decode, encode
 from streams.kafka.clients import partition_of
 from streams.settings import Settings
 from streams.worker import writer
 from streams.worker.create import Worker, create
-from streams.worker.items import ERASURE_KEY, ItemGraph
-from streams.worker.reasoning.domains import DomainFollower, DomainWeights
+from streams.worker.deps import Deps
+from streams.worker.items import ERASURE_KEY
 from streams.worker.runtime.batches import BatchReader, BatchTopic, RecordBatch
 from streams.worker.runtime.producer import RecordPosition
 
@@ -82,21 +82,23 @@ class FakeLog:
         self.order: list[Record] = []
         self.agents: set[asyncio.Task[None]] = set()
         self._more = asyncio.Event()
-        self._followers: list[tuple[ItemGraph, DomainFollower[DomainWeights], list[int]]] = []
+        self._followers: list[tuple[Deps, list[int]]] = []
         self.is_followed = True
 
-    def follow(self, items: ItemGraph, weights: DomainFollower[DomainWeights]) -> None:
-        """Give a worker's copies of all items and weights what there is, and all that comes; or only when asked."""
-        self._followers.append((items, weights, [0]))
+    def follow(self, deps: Deps) -> None:
+        """Give a worker's copies of followed topics what there is, and all that comes; or only when asked."""
+        self._followers.append((deps, [0]))
         self._tell()
 
     def _tell(self) -> None:
-        for items, weights, reached in self._followers if self.is_followed else ():
+        for deps, reached in self._followers if self.is_followed else ():
             for record in self.order[reached[0] :]:
                 if record.topic == PREFIX + ItemMemory.TOPIC:
-                    items.take(record.partition, record.offset, record.key or b"", record.value)
+                    deps.items.take(record.partition, record.offset, record.key or b"", record.value)
                 if record.topic == PREFIX + Weights.TOPIC:
-                    weights.apply(record.key or b"", record.value)
+                    deps.learned_weights.apply(record.key or b"", record.value)
+                if record.topic == PREFIX + Item.TOPIC:
+                    deps.catalogue.apply(record.key or b"", record.value)
             reached[0] = len(self.order)
 
     def reach_end(self, partition: int) -> threading.Event:
@@ -281,7 +283,7 @@ class FakeWorker:
         self._agents: set[asyncio.Task[None]] = set()
         self.parts: Worker = create(self.settings)
         self.parts.deps.items._log = log  # type: ignore[assignment]
-        log.follow(self.parts.deps.items, self.parts.deps.learned_weights)
+        log.follow(self.parts.deps)
         self.parts.producer.kafka = _Producer(self)  # type: ignore[assignment]
         self.parts.app.consumer = _Consumer(self)
         self.sources = {PREFIX + base for base in read_by(self.parts)}

@@ -217,6 +217,8 @@ async def rank(api: ApiParam, token: TokenParam, body: RankBody) -> Response:
     found = await api.send_and_wait(token, request, Ranking, is_answer)
     if found is None:
         detail = "no worker has ranked this in time; the request is kept, and the ranking will be on its topic"
+        if any(each.is_id_alone for each in body.candidates):
+            detail += ", unless the catalogue lacks one of the ids: then it is a dead letter (unknown-item)"
         raise Problem(504, detail, request_id=name)
     # Without its seal, against which a client could test guesses of a short key.
     return Response(encode(found.model_copy(update={"seal": None})), media_type="application/json")

@@ -53,7 +53,7 @@ class Grant(NamedTuple):
 
 ALL_TOPICS = tuple(TOPICS)
 STORED_TOPICS = tuple(topic.base for topic in PUBLIC_TOPICS)  # stored as rows in DuckDB
-_NEVER_WRITTEN_BY_WORKERS, _NEVER_READ_BY_WORKERS = ("items", "global-skills"), ("items", "dead-letters")
+_NEVER_WRITTEN_BY_WORKERS, _NEVER_READ_BY_WORKERS = ("items", "global-skills"), ("dead-letters",)
 APP_ID = "{app_id}"
 # Prefix of the groups of `sager webhooks`, one per endpoint. All other rules are literal: a prefix would also match
 # tenants whose names start alike.
@@ -99,7 +99,9 @@ ROLES: dict[KafkaRole, Access] = {
         writes=_without(ALL_TOPICS, _NEVER_WRITTEN_BY_WORKERS),
         describes=ALL_TOPICS,
         groups=(APP_ID,),
-        describes_groups=tuple(map(unused_group, ("global-skills", "weights", "item-memories", "oldest", "scan"))),
+        describes_groups=tuple(
+            map(unused_group, ("global-skills", "weights", "item-memories", "items", "oldest", "scan"))
+        ),
     ),
     KafkaRole.MATERIALIZER: Access(
         "`sager materialize`: writes public topics to DuckDB",

@@ -159,6 +159,8 @@ def prepare(app: Any, deps: Deps) -> None:
     deps.learned_weights.start()
     health.step = "reading the items of the graph"
     deps.items.start()
+    health.step = "reading the catalogue"
+    deps.catalogue.start()
     # The tokenizer takes half a second to load on first use. The group must not wait for that.
     count_tokens("")
     health.app, health.step = app, ""

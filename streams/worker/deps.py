@@ -17,6 +17,7 @@ from streams.pseudonyms import ranking_key, secret_of
 from streams.settings import Settings
 from streams.steps import limits_of
 from streams.worker import metrics
+from streams.worker.catalogue import Catalogue
 from streams.worker.items import ItemGraph
 from streams.worker.reasoning.domains import global_skills, learned_weights
 from streams.worker.runtime.producer import Producer
@@ -47,8 +48,13 @@ class Deps:
             self.merge_limits, privacy=self.privacy, from_history=settings.statinit, from_template=settings.cold_start
         )
         self.global_skills, self.learned_weights = global_skills(settings), learned_weights(settings)
-        self.items = ItemGraph(settings, self.graph_limits)
+        self.items, self.catalogue = ItemGraph(settings, self.graph_limits), Catalogue(settings)
         self._parsed: LruCache[tuple[str, str], tuple[Candidate, ItemFacts]] = LruCache(PARSED_ITEMS)
+
+    def listed_facts(self, domain: str, candidate: Candidate) -> ItemFacts:
+        """Return the facts of an item in a list; an id alone has the catalogue's."""
+        known = self.catalogue.get(domain, candidate.item_id) if candidate.is_id_alone else None
+        return self.facts_of(domain, known or candidate)
 
     def facts_of(self, domain: str, candidate: Candidate) -> ItemFacts:
         """Return the learnable facts of an item by the domain's parser, cached."""

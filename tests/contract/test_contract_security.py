@@ -89,7 +89,7 @@ def test_only_workers_the_operator_and_exports_use_changelogs() -> None:
 def test_roles_take_new_topics_from_the_registry() -> None:
     materializer = set(ROLES[KafkaRole.MATERIALIZER].reads)
 
-    assert set(ROLES[KafkaRole.WORKER].reads) == set(TOPICS) - {"items", "dead-letters"}
+    assert set(ROLES[KafkaRole.WORKER].reads) == set(TOPICS) - {"dead-letters"}
     assert materializer == {topic.base for topic in PUBLIC_TOPICS}
     assert not any(TOPICS[base].internal for base in materializer)
     assert set(ROLES[KafkaRole.OPERATOR].writes) == set(TOPICS)

@@ -240,7 +240,7 @@ def test_each_example_shows_what_the_slim_skill_changed(harness: Harness) -> Non
     assert (vera.skill_version, vera.text) in injected
 
     # The guide's query tells the arms apart: here is one choice that went without, although there was a slim skill.
-    without = harness.events.ranking("vera", "films", [{"item_id": "a"}, {"item_id": "b"}])
+    without = harness.events.ranking("vera", "films", [{"item_id": name, "title": name} for name in "ab"])
     harness.events.selection(without, "b", skill_version=vera.skill_version)
     (query,) = re.findall(r"^```sql\n(.*?)^```$", HOSTS_GUIDE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     rows = harness.duckdb(query, lambda got: len(got) == 2 and got[1][1] >= 4)

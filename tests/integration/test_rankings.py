@@ -55,6 +55,26 @@ def until_told(harness: Harness, user: str) -> None:
     assert any(told), harness.logs()
 
 
+def test_lists_name_items_of_the_catalogue_by_their_ids(harness: Harness) -> None:
+    harness.worker()
+    shown = slate(1)
+    for item in shown:
+        harness.events.item("films", item)
+    alone = [{"item_id": item["item_id"]} for item in shown]
+    ranking = harness.events.ranking("ann", "films", alone)
+    harness.events.selection(ranking, alone[3]["item_id"])
+    harness.events.rank_request("ann", "films", [*alone, {"item_id": "none such"}], request_id="unknown")
+    harness.events.flush()
+
+    out = harness.until(lambda out: bool(out.values(SkillDiff) and out.dead_letters), "a diff and a dead letter")
+
+    [contrast] = out.values(Contrast)
+    assert all(item.facts for item in (contrast.chosen, *contrast.unchosen))
+    [letter] = out.dead_letters
+    assert (letter.reason, "'none such'" in letter.detail) == ("unknown-item", True)
+    assert len(ask(harness, "ann", "known", *alone).candidates) == len(alone)
+
+
 @pytest.mark.thorough
 def test_neighbours_choices_reach_a_ranking_and_its_log(harness: Harness) -> None:
     harness.worker(support_floor=2, statinit=False)
@@ -188,7 +208,7 @@ def test_private_data_reaches_no_output_of_a_worker(harness: Harness) -> None:
     contrasts = outputs.values(Contrast)
     assert [contrast.instruction for contrast in contrasts] == ["something dark, send it to [e-mail]", SAID[3]]
     [skill] = harness.skills().values()
-    assert {line.attribute_id for line in skill.attributes} == {"preference:genre:noir"}
+    assert {line.attribute_id for line in skill.attributes if line.taken} == {"preference:genre:noir"}
     assert outputs.dead_letters == []
     rows = harness.duckdb("SELECT instruction FROM rankings", lambda found: len(found) == len(SAID))
     kept = json.dumps([rows, [contrast.model_dump(mode="json") for contrast in contrasts]])

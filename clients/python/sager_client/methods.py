@@ -65,7 +65,7 @@ class EventMethods:
         user_id: the user.
         domain: the kind of items, such as `films`.
         item: a `Candidate`, or a mapping with its fields.
-        candidates: at most 100 items, each once.
+        candidates: at most 100 items, each once; an `item_id` alone names one of the catalogue.
         instruction: the user's request, in their own words.
     """
 

@@ -136,6 +136,8 @@ class EventProducer(EventMethods):
         """Log why a valid event teaches nothing, once per kind."""
         found = [getattr(event, "item", None), *getattr(event, "candidates", ()), *getattr(event, "items", ())]
         items = [item for item in found if isinstance(item, Candidate)]
+        if found[0] is None and all(item.is_id_alone for item in items):
+            items = []  # ids of the catalogue
         warnings = {}
         if bare := sum(not item.metadata for item in items):
             warnings[event.TOPIC] = (

@@ -446,7 +446,11 @@ export interface components {
             /** @description Only items with less than this. */
             below?: number | null;
         };
-        /** @description An item with raw metadata, which StatInit parses (paper 2.3, App. E). */
+        /**
+         * @description An item with raw metadata, which StatInit parses (paper 2.3, App. E).
+         *
+         *     In a list, an id alone names an item of the catalogue.
+         */
         Candidate: {
             item_id: string;
             /** @default  */

@@ -196,7 +196,7 @@ class EvolveAgent:
         return outcome
 
     async def _correct(self, event: Any, correction: Correction, position: Position, as_said: str) -> EvolveOutcome:
-        items = [self._deps.facts_of(correction.domain, candidate) for candidate in correction.items]
+        items = [self._deps.listed_facts(correction.domain, candidate) for candidate in correction.items]
         state = self._skills.read(correction, self._tables.receipt(correction.user_id))
         understood = Interpretation()
         if self._step.skip_outcome(state, correction, position) is None:

@@ -3,8 +3,8 @@
 Faust's `concurrency=N` loses table updates, and a commit can pass over an event in flight (faust-streaming #606). Here
 each event has a task that holds its user's lock, and `BatchReader` commits up to the first unfinished one.
 
-Handlers get valid events on the right partition, neither from the future nor erased. Other records are re-routed
-(invariant 13), dead-lettered (invariant 9) or dropped.
+Handlers get valid events on the right partition, neither from the future nor erased, in lists of known items. Other
+records are re-routed (invariant 13), dead-lettered (invariant 9) or dropped.
 """
 
 import asyncio
@@ -41,6 +41,9 @@ DEFAULT_IN_FLIGHT = 256
 STARTS_PER_TURN = 16
 RETRY_SECONDS, CLIPPED_BYTES = 0.05, 4_096
 AHEAD_DETAIL = f"its time is more than {TOLERANCE.seconds // 60} minutes ahead of its record's or of the worker's clock"
+
+UNKNOWN_ITEM = "unknown-item"
+UNKNOWN_DETAIL = "is an id alone, and the topic `items` has no such item of this domain: send it there, then replay"
 
 
 class RoutedEvent(NamedTuple):
@@ -96,7 +99,7 @@ class RecordDispatcher(DeadLetterWriter):
         super().__init__(worker.producer, settings, stage)
         self.reader: BatchReader = worker.app.reader
         self.models, self._tables, self._by_owner = tuple(handlers), worker.tables, by_owner
-        self._event_key = settings.event_key_bytes
+        self._event_key, self._catalogue = settings.event_key_bytes, worker.deps.catalogue
         self._routes = {
             settings.topic(model.TOPIC): (TOPICS[model.TOPIC], handler) for model, handler in handlers.items()
         }
@@ -122,6 +125,9 @@ class RecordDispatcher(DeadLetterWriter):
         why = self._reject_reason(record, position)
         if why is RejectReason.FROM_THE_FUTURE:
             await self.dead_letter(event, position, why.value, AHEAD_DETAIL)
+            return
+        if why is None and (unknown := await self._catalogue.unknown_item(record, position)) is not None:
+            await self.dead_letter(event, position, UNKNOWN_ITEM, f"{unknown!r} {UNKNOWN_DETAIL}")
             return
         outcome = why.value if why else await handler(event, record, position)
         metrics.labelled(metrics.EVENTS, self.stage, outcome).inc()

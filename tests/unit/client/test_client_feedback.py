@@ -213,11 +213,12 @@ def test_useful_events_cause_no_warning(events: EventProducer, caplog: pytest.Lo
 def test_items_without_metadata_are_reported_once(events: EventProducer, caplog: pytest.LogCaptureFixture) -> None:
     for _ in range(3):
         events.ranking("ann", "films", [{"item_id": "a", "genres": ["Sci-Fi"]}, {"item_id": "b", "metadata": FACTS}])
+        events.rank_request("ann", "films", [{"item_id": "a"}])
 
     (warning,) = logged(caplog)
     assert warning.startswith("rankings: 1 of 2 items without metadata.")
     assert "send its facts in metadata, such as {'genres'" in warning
-    assert events.pending == 3, "a warning stops no event"
+    assert events.pending == 6, "a warning stops no event"
 
 
 def test_an_unknown_signal_is_reported_once(events: EventProducer, caplog: pytest.LogCaptureFixture) -> None:

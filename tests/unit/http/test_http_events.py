@@ -195,12 +195,14 @@ def test_only_a_token_that_sends_events_may_send_a_large_body(world: World, scop
 
 
 def test_lint_lists_the_lessons_of_a_batch(world: World) -> None:
-    choice, ranking, late, bare, unknown = world.lint(
+    choice, ranking, late, bare, unknown, known, item = world.lint(
         a_selection(),
         a_ranking("r1", A, {**B, "genre": "Animation"}, instruction="mail me at ann@example.org"),
         a_selection("r9"),
         a_ranking("r3", {"item_id": "x"}),
         an_event("feedback", "f", domain="films", item=A, signal="shared"),
+        a_ranking("r4", {"item_id": A["item_id"]}),
+        an_event("items", user_id=None, domain="films", item=A),
     )
 
     assert choice["teaches"] == [
@@ -212,7 +214,8 @@ def test_lint_lists_the_lessons_of_a_batch(world: World) -> None:
     assert any("its words: e-mail" in each for each in ranking["warnings"])
     assert any("outside the contract are dropped: 'genre'" in each for each in ranking["warnings"])
     assert late["teaches"] == ["waits for its ranking"]
-    assert bare["warnings"] == ["1 of 1 items have no metadata that the parser movietv reads"]
+    assert bare["warnings"] == ["1 of 1 items are ids alone: the topic items must have them"]
+    assert (known["warnings"], item["teaches"]) == ([], ["nothing by itself: lists may name it by its id alone"])
     assert unknown["warnings"] == ["changes nothing: unknown-signal"]
 
 

@@ -1,17 +1,20 @@
 """Every record's way in: what no agent can take, what comes on the wrong partition, early, late, twice or never."""
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from faust.types import TP
 
 from operators.contrast import SLOTS, RingLimits
-from schemas import CONSUMED_TOPICS, Candidate, Contrast, DeadLetter, Ranking, RankRequest, Selection, encode
+from schemas import CONSUMED_TOPICS, Candidate, Contrast, DeadLetter, Item, Ranking, RankRequest, Selection, encode
 from streams.kafka.clients import partition_of
+from streams.worker.catalogue import WAIT_SECONDS
 from streams.worker.runtime.dispatch import DEFAULT_IN_FLIGHT
 from tests.builders import a_time
-from tests.fake_log import PARTITIONS, PREFIX, FakeDeployment, Record, position
+from tests.fake_log import PARTITIONS, PREFIX, FakeDeployment, FakeLog, Record, position
+from tests.faults.oracle import expected_contrasts
 from tests.unit.worker.test_worker_exactly_once import assert_undisturbed, choice, choices, put
 
 POISON = [b"", b"\xff\xfe\x00", b"null", b'{"user_id": 7}', b'{"a":' * 2_000 + b"1" + b"}" * 2_000]
@@ -165,6 +168,63 @@ async def test_a_rank_request_is_answered_for_its_user(deployment: FakeDeploymen
     assert {item.item_id for item in rankings[0].candidates} == {"i0", "i1", "i2", "i3"}
     assert encode(rankings[0]) == encode(rankings[1]), "the same request has the same answer"
     assert {record.partition for record in log.of("rankings")} == {partition_of("kim", PARTITIONS)}
+
+
+def by_ids(event: Any) -> Any:
+    """The same list with ids alone."""
+    candidates = tuple(Candidate(item_id=each.item_id) for each in event.candidates)
+    return event.model_copy(update={"candidates": candidates})
+
+
+def put_items(log: FakeLog, shown: Sequence[Candidate], domain: str = "films") -> None:
+    for each in shown:
+        item = Item(event_id=each.item_id, occurred_at=a_time(), domain=domain, item=each)
+        log.put_bytes("items", encode(item), each.item_id.encode())
+
+
+async def test_a_list_of_ids_teaches_and_ranks_as_the_same_list_with_its_facts(deployment: FakeDeployment) -> None:
+    log, (ranking, selection) = deployment.log, choice(1)
+    shown, names = ranking.candidates, {"user_id": "kim", "domain": "films", "occurred_at": a_time()}
+    request = RankRequest(event_id="q", request_id="q", candidates=shown, **names)
+    log.put_all([by_ids(ranking), selection, by_ids(request)])
+    worker = deployment.worker()
+    await worker.settle()
+    assert log.values(Contrast) == [], "the lists wait for their items"
+
+    put_items(log, shown)
+    await worker.quiet()
+
+    assert {each.event_id: each for each in log.values(Contrast)} == expected_contrasts([ranking], [selection])
+    [answer] = [each for each in log.values(Ranking) if each.ranking_id == "q"]
+    assert all(each.is_id_alone for each in answer.candidates)
+    assert answer.injected.features is not None
+    assert answer.injected.features.numbers
+
+
+async def test_an_unknown_id_is_a_dead_letter_in_its_time(
+    deployment: FakeDeployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, (ranking, _) = deployment.log, choice(1)
+    put_items(log, ranking.candidates[:2])
+    put_items(log, ranking.candidates[2:3], "books")
+    log.put_bytes("items", b"no item", ranking.candidates[1].item_id.encode())
+    log.put(by_ids(ranking), timestamp_ms=int(time.time() * 1_000) - int(WAIT_SECONDS * 1_000))
+    # A flood waits once, not each in turn.
+    for number in range(2 * DEFAULT_IN_FLIGHT):
+        request = RankRequest(
+            event_id=f"q{number}", request_id=f"q{number}", occurred_at=a_time(), user_id="kim", domain="films",
+            candidates=(Candidate(item_id=f"none-{number}"),),
+        )  # fmt: skip
+        log.put(request)
+    began = time.monotonic()
+
+    await deployment.worker().quiet()
+
+    first, *others = sorted(log.values(DeadLetter), key=lambda letter: letter.source.topic, reverse=True)
+    assert (first.reason, first.source.topic) == ("unknown-item", "t.rankings")
+    assert repr(ranking.candidates[1].item_id) in first.detail
+    assert len(others) == 2 * DEFAULT_IN_FLIGHT
+    assert WAIT_SECONDS - 1 < time.monotonic() - began < 3 * WAIT_SECONDS
 
 
 ENOUGH = SLOTS * max(RingLimits.rankings, RingLimits.waiting) + DEFAULT_IN_FLIGHT + 50
