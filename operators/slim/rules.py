@@ -71,16 +71,16 @@ def select(
     population: Shares = None,
     *,
     gate: OutputGate,
-    strengths: Mapping[str, float] = MappingProxyType({}),
+    numbers: Mapping[str, float] = MappingProxyType({}),
 ) -> tuple[str, ...]:
     """Select the lines of the slim text, with hysteresis.
 
     A selected like keeps its place until it may not leave the skill any more, or until a like without room is clearly
     stronger. A like joins at the strength of a high line and leaves below medium, so that one near either threshold
     does not come and go with each choice. An empty text takes the strongest ones. A style phrase stays until it may not
-    leave the skill any more. `strengths` order the lines about numbers, by dimension.
+    leave the skill any more. `numbers` are the person's weights, which order the lines about them.
     """
-    likes, styles = phrases(skill, population, gate=gate, strengths=strengths)
+    likes, styles = phrases(skill, population, gate=gate, numbers=numbers)
     avoids = tuple(stated_avoidances(skill, gate)) if skill.stated else ()
 
     def conviction(like: str) -> float:
@@ -125,10 +125,11 @@ def phrases(
     relevant: Collection[str] = (),
     *,
     gate: OutputGate,
-    strengths: Mapping[str, float] = MappingProxyType({}),
+    numbers: Mapping[str, float] = MappingProxyType({}),
 ) -> tuple[dict[str, Attribute], dict[str, Attribute]]:
     """Return eligible likes and style phrases, best first, with their lines."""
     shares = population or {}
+    strengths = {f"{BY_PREFIX}{name}": abs(weight) for name, weight in numbers.items()}
     places = {name: place for place, name in enumerate(skill.slim_lines)}
 
     def selected_at(line: Attribute) -> int:

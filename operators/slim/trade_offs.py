@@ -15,9 +15,10 @@ from operators.learning.none_taken import NOTHING
 from operators.learning.number_lines import number_line_id
 from operators.learning.tradeoffs import PERSONAL_PRECISION, personal_weights
 from operators.numbers import Numbers
-from operators.slim.rules import phrases
+from operators.slim.statements import phrase
+from operators.stated import avoided_ids, lasting_statements
 from operators.weights import RankWeights, number_dimension
-from schemas import Attribute, Measure, PolicySkill, Tier
+from schemas import Attribute, AttributeKind, Measure, PolicySkill, Tier
 from schemas.diffs import NumberSums, TradeOff
 
 # The greatest standard deviation of a ratio's logarithm: then the ratio is mostly true within a factor of two.
@@ -45,19 +46,33 @@ class _Estimate(NamedTuple):
         return math.sqrt(max(0.0, apart - 2 * shared))
 
 
-def trade_off_of(skill: PolicySkill, weights: RankWeights, numbers: Numbers, gate: OutputGate) -> TradeOff:
+def number_weights(skill: PolicySkill, weights: RankWeights) -> dict[str, float]:
+    """Return the person's weight of each number; empty without a sure line about one."""
+    if skill.numbers is None or not any(map(_is_sure, skill.attributes)):
+        return {}
+    return personal_weights(sorted(skill.numbers.pulls), weights.numbers, skill.numbers)
+
+
+def trade_off_of(
+    skill: PolicySkill, mine: Mapping[str, float], weights: RankWeights, numbers: Numbers, gate: OutputGate
+) -> TradeOff:
     """Return the person's trade-off, else the domain's; without words if none is clear.
 
-    `numbers` are declared. The one of before stays while it is about right: its text is in prompts.
+    `mine` are the person's weights, `numbers` the declared ones. The sentence of before stays while it is about right:
+    it is in prompts.
     """
-    sure = _sure_numbers(skill, gate)
-    if sure and skill.numbers is not None:
-        person = _person(skill.numbers, weights)
-        sure = [name for name in sure if _agrees(skill, name, person.weights.get(name, 0.0))]
-        if found := _between_numbers(person, sure, weights, numbers, skill.trade_off, ""):
-            return found
-        if sure and (taste := _taste_first(skill, person, sure, weights, numbers, gate)):
-            return taste
+    if mine and skill.numbers is not None:
+        sure = [name for name in _sure_numbers(skill, gate) if _agrees(skill, name, mine.get(name, 0.0))]
+        found = None
+        if len(sure) > 1:
+            person = _Estimate(mine, _covariances(skill.numbers))
+            found = _between_numbers(person, sure, weights, numbers, skill.trade_off, "")
+        if found is None and sure:
+            found = _taste_first(
+                skill, max(sure, key=lambda name: (abs(mine[name]), name)), mine, weights, numbers, gate
+            )
+        # Most people's would contradict a person with a sure direction of their own.
+        return found or TradeOff()
     allowed = [
         name
         for name, weight in weights.numbers.items()
@@ -67,20 +82,8 @@ def trade_off_of(skill: PolicySkill, weights: RankWeights, numbers: Numbers, gat
         # Many items have it where its weight is sure.
         and gate.rejection(number_dimension(name), number_words(name, weight > 0, numbers), MIN_ITEMS) is None
     ]
-    # Most people's would contradict a person with a sure direction of their own.
-    if sure or not allowed:
-        return TradeOff()
-    variances = {(name, name): weights.number_variances[name] for name in allowed}
-    domain = _Estimate(weights.numbers, variances)
+    domain = _Estimate(weights.numbers, {(name, name): weights.number_variances[name] for name in allowed})
     return _between_numbers(domain, allowed, weights, numbers, skill.trade_off, _COMMON) or TradeOff()
-
-
-def number_strengths(skill: PolicySkill, weights: RankWeights) -> dict[str, float]:
-    """Return the size of the person's weights, by the dimension of their lines."""
-    if skill.numbers is None or not any(map(_is_sure, skill.attributes)):
-        return {}
-    found = personal_weights(sorted(skill.numbers.pulls), weights.numbers, skill.numbers)
-    return {number_dimension(name): abs(weight) for name, weight in found.items()}
 
 
 def _sure_numbers(skill: PolicySkill, gate: OutputGate) -> list[str]:
@@ -96,13 +99,11 @@ def _agrees(skill: PolicySkill, name: str, weight: float) -> bool:
     return bool(weight) and any(line.attribute_id == line_id for line in skill.attributes)
 
 
-def _person(sums: NumberSums, weights: RankWeights) -> _Estimate:
-    names = sorted(sums.pulls)
+def _covariances(sums: NumberSums) -> dict[tuple[str, str], float]:
     # The inverse of the matrix that `personal_weights` solves, column by column.
-    curves = sums.model_copy(update={"pulls": {}})
+    names, curves = sorted(sums.pulls), sums.model_copy(update={"pulls": {}})
     columns = {name: personal_weights(names, {name: 1 / PERSONAL_PRECISION}, curves) for name in names}
-    covariances = {(one, other): column[one] for other, column in columns.items() for one in names}
-    return _Estimate(personal_weights(names, weights.numbers, sums), covariances)
+    return {(one, other): column[one] for other, column in columns.items() for one in names}
 
 
 def _between_numbers(
@@ -167,20 +168,23 @@ def _named(name: str) -> str:
 
 def _taste_first(
     skill: PolicySkill,
-    person: _Estimate,
-    sure: Sequence[str],
+    number: str,
+    mine: Mapping[str, float],
     weights: RankWeights,
     numbers: Numbers,
     gate: OutputGate,
 ) -> TradeOff | None:
-    """Return the person's strongest taste before the strongest number, if it is worth clearly more."""
-    number = max(sure, key=lambda name: (abs(person.weights[name]), name))
-    tastes = {
-        words: weights.skill * weights.of(line.dimension) * signed_strength(line)
-        for words, line in phrases(skill, gate=gate)[0].items()
-    }
-    best = max(tastes, key=lambda words: (tastes[words], words), default="")
-    if not best or tastes[best] < _TASTE_FIRST * abs(person.weights[number]):
-        return None
-    own = number_words(number, person.weights[number] > 0, numbers).removesuffix(NUMBER_ENDING)
-    return TradeOff(f"{best} before {own}", (number,))
+    """Return the strongest taste before the strongest number, if it is worth clearly more."""
+    silent = avoided_ids(lasting_statements(skill.stated)) if skill.stated else ()
+    tastes = [
+        (weights.skill * weights.of(line.dimension) * signed_strength(line), line)
+        for line in skill.attributes
+        if line.kind is AttributeKind.PREFERENCE and line.tier >= Tier.MEDIUM and line.attribute_id not in silent
+    ]
+    for worth, line in sorted(tastes, key=lambda taste: (-taste[0], taste[1].attribute_id)):
+        if worth < _TASTE_FIRST * abs(mine[number]):
+            break
+        if gate.line_rejection(line) is None and (words := phrase(line.dimension, line.value)):
+            own = number_words(number, mine[number] > 0, numbers).removesuffix(NUMBER_ENDING)
+            return TradeOff(f"{words} before {own}", (number,))
+    return None

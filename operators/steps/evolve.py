@@ -26,7 +26,7 @@ from operators.numbers import NO_NUMBERS
 from operators.options import EvolveMode
 from operators.seals import seal_diff, seal_record
 from operators.slim.rules import select, slim, text_changed
-from operators.slim.trade_offs import number_strengths, trade_off_of
+from operators.slim.trade_offs import number_weights, trade_off_of
 from operators.weights import RankWeights
 from schemas import Correction, ItemFacts, Memory, PolicySkill, Position, Receipt, SkillCommand, SkillDiff, SlimSkill
 from schemas.events import Abstention, Contrast, Feedback, Interaction
@@ -306,15 +306,15 @@ class EvolveStep:
         skill = state.skill
         evolved = merge(skill, diff)
         if self.slim_tokens is not None:
-            strengths: Mapping[str, float] = {}
+            mine: dict[str, float] = {}
             if state.weights is not None:
-                strengths = number_strengths(evolved, state.weights)
+                mine = number_weights(evolved, state.weights)
                 declared = self.limits.numbers.get(skill.domain, NO_NUMBERS)
-                trade_off = trade_off_of(evolved, state.weights, declared, self.gate)
+                trade_off = trade_off_of(evolved, mine, state.weights, declared, self.gate)
                 if trade_off != skill.trade_off:
                     diff = diff.model_copy(update={"trade_off": trade_off})
                     evolved = evolved.model_copy(update={"trade_off": trade_off})
-            lines = select(evolved, self.slim_tokens, state.shares, gate=self.gate, strengths=strengths)
+            lines = select(evolved, self.slim_tokens, state.shares, gate=self.gate, numbers=mine)
             if lines != skill.slim_lines:
                 diff = diff.model_copy(update={"slim_lines": lines})
                 evolved = evolved.model_copy(update={"slim_lines": lines})

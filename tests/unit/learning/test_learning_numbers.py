@@ -23,7 +23,7 @@ from operators.learning.update import prediction_of, resolve_choice
 from operators.numbers import DeclaredNumber
 from operators.redaction import redact_skill_log
 from operators.slim import slim
-from operators.slim.trade_offs import trade_off_of
+from operators.slim.trade_offs import number_weights, trade_off_of
 from operators.steps import EvolveState, EvolveStep
 from operators.weights import RankWeights
 from schemas import ONE, Action, Contrast, ItemFacts, PolicySkill, SkillDiff, Tier, decode, encode, line_digest
@@ -182,6 +182,10 @@ DOMAIN = RankWeights(usual={"price": (35.0, 145.0), "minutes": (115.0, 1_600.0)}
 DECLARED = {"price": DeclaredNumber(unit="EUR", less="bargains"), "minutes": DeclaredNumber(unit="minutes")}
 
 
+def trade_off(skill: PolicySkill, weights: RankWeights) -> TradeOff:
+    return trade_off_of(skill, number_weights(skill, weights), weights, DECLARED, OUTPUT_GATE)
+
+
 def trade_off_after(euros: float, choices: int, seed: int) -> float | None:
     """Return the stated price of half an hour after choices of a person who pays so much for it."""
     rng = random.Random(seed)
@@ -198,7 +202,7 @@ def trade_off_after(euros: float, choices: int, seed: int) -> float | None:
         features = ListFeatures.of(shown, skill.attributes, weights=DOMAIN, sums=skill.numbers)
         update = {"features": features.to_event(range(5), DOMAIN), "domain": "trips"}
         skill = merge(skill, resolve_choice(skill, ValidatedProposal(Proposal()), contrast.model_copy(update=update)))
-    words = trade_off_of(skill, DOMAIN, DECLARED, OUTPUT_GATE).words
+    words = trade_off(skill, DOMAIN).words
     found = re.fullmatch(r"pays about ([\d.]+) EUR more to save ([\d.]+) minutes", words)
     return found and float(found[1]) / float(found[2]) * 30
 
@@ -218,14 +222,14 @@ def test_the_domain_s_trade_off_is_marked_and_leaves_a_sure_person_alone() -> No
     )
     newcomer = initial_skill("ann", "trips", (), a_contrast())
 
-    found = trade_off_of(newcomer, domain, DECLARED, OUTPUT_GATE)
+    found = trade_off(newcomer, domain)
 
     assert found == TradeOff("most people here pay about 15 EUR more to save 40 minutes")
     text = slim(newcomer.model_copy(update={"trade_off": found}), gate=OUTPUT_GATE).text
     assert text == f"style: {found.words}"
     unsure = replace(domain, number_variances={"price": 0.2, "minutes": 0.2})
-    assert trade_off_of(newcomer, unsure, DECLARED, OUTPUT_GATE) == TradeOff()
-    assert trade_off_of(skill_of(played(cheapest, 12)), domain, DECLARED, OUTPUT_GATE) == TradeOff()
+    assert trade_off(newcomer, unsure) == TradeOff()
+    assert trade_off(skill_of(played(cheapest, 12)), domain) == TradeOff()
 
 
 def test_a_trade_off_is_in_the_log_until_a_line_is_erased() -> None:
