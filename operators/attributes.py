@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from operators.unicode import nfkc
-from schemas import Attribute, AttributeKind, AttributeSource, Evidence, Fact, Tier, derived_id
+from schemas import Attribute, AttributeKind, AttributeSource, Evidence, Fact, ItemFacts, Tier, derived_id
 
 # Dimensions of ranking criteria, not of tastes (paper 2.3).
 CRITERION_DIMENSIONS = frozenset({"era", "popularity", "rating", "year"})
@@ -67,6 +67,20 @@ def fact_id(fact: Fact) -> str:
 def fact_ids(facts: Iterable[Fact]) -> list[str]:
     """Return the ids of the attributes for these facts, in their order."""
     return [_fact_id(fact.dimension, fact.value) for fact in facts]
+
+
+def places_of_facts(items: Iterable[ItemFacts]) -> dict[str, list[int]]:
+    """Return the places of the items that have a fact, by its id.
+
+    >>> one, two = (Fact(dimension="genre", value=value) for value in ("drama", "comedy"))
+    >>> places_of_facts([ItemFacts(item_id="a", facts=(one,)), ItemFacts(item_id="b", facts=(one, two))])
+    {'preference:genre:drama': [0, 1], 'preference:genre:comedy': [1]}
+    """
+    places: dict[str, list[int]] = {}
+    for place, item in enumerate(items):
+        for name in dict.fromkeys(fact_ids(item.facts)):
+            places.setdefault(name, []).append(place)
+    return places
 
 
 @lru_cache(maxsize=65_536)

@@ -11,7 +11,7 @@ at the weight's current value: otherwise each of a thousand choices made before 
 import hmac
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -81,12 +81,14 @@ class RankWeights:
             factor = 1.0 if dimension.startswith(NUMBER_PREFIX) else self.dimensions.get(UNKNOWN, UNKNOWN_DIMENSION)
         return factor
 
-    def taste_of(self, fact: str) -> float:
-        """Return how much more often the domain takes a fact than it is shown, in nats."""
-        counts = self.fact_counts.get(fact_digest(fact, self.secret))
-        if counts is None:
-            return 0.0
-        return math.log((counts[0] + _FACT_PRIOR) / (counts[1] + _FACT_PRIOR))
+    def tastes_of(self, facts: Iterable[str]) -> dict[str, float]:
+        """Return how much more often the domain takes each known fact than it is shown, in nats."""
+        found, known, secret = {}, self.fact_counts, self.secret
+        for fact in facts:
+            counts = known.get(fact_digest(fact, secret))
+            if counts is not None:
+                found[fact] = math.log((counts[0] + _FACT_PRIOR) / (counts[1] + _FACT_PRIOR))
+        return found
 
 
 DEFAULT_WEIGHTS = RankWeights()
@@ -297,8 +299,9 @@ def _tastes_after(
         if total[1] > _MOST_EXPECTED:
             after[digest] = (total[0] // 2, total[1] // 2)
     if len(after) > MAX_WEIGHED_FACTS:
+        # A quarter of the room at once, so that a new fact has many choices to become common.
         rarest = sorted(after, key=lambda digest: (after[digest][1], digest))
-        for digest in rarest[: len(after) - MAX_WEIGHED_FACTS]:
+        for digest in rarest[: len(after) - MAX_WEIGHED_FACTS * 3 // 4]:
             del after[digest]
     return after
 
@@ -325,7 +328,7 @@ def _moved(held: LearnedWeight | None, moved: WeightEvidence, bounds: WeightBoun
     least = slope * slope // (MIN_PRECISION_DIVISOR * FEATURE_ONE)
     precision = min(held.precision + max(variance, least), bounds.surest)
     step = max(-bounds.step, min(bounds.step, _rounded_division(slope * WEIGHT_ONE, precision)))
-    return LearnedWeight(weight=max(bounds.low, min(bounds.high, held.weight + step)), precision=precision)
+    return LearnedWeight.trusted(weight=max(bounds.low, min(bounds.high, held.weight + step)), precision=precision)
 
 
 def _rounded_division(number: int, by: int) -> int:

@@ -5,21 +5,21 @@ and learning cannot differ.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from operators.attributes import fact_id
+from operators.attributes import places_of_facts
 from operators.learning.evidence import signed_strength
 from operators.learning.habits import habit_scores
 from operators.learning.none_taken import NOTHING
-from operators.learning.tradeoffs import distances, personal_weights, scales
+from operators.learning.tradeoffs import NumberRow, number_rows, personal_weights
 from operators.weights import DEFAULT_WEIGHTS, RankWeights, number_dimension, softmax
 from schemas import Attribute, AttributeKind, Features, ItemFacts, Mix
 from schemas.diffs import NumberSums
-from schemas.weights import FEATURE_ONE, MAX_FEATURE
+from schemas.weights import FEATURE_ONE
 
 _TINY = 1e-9
-_MOST = MAX_FEATURE * FEATURE_ONE
+_PATTERN = AttributeKind.PATTERN
 
 
 @dataclass(frozen=True)
@@ -27,19 +27,21 @@ class ListFeatures:
     """The features of one list, each row in the items' order.
 
     `dimensions` are log-odds by the skill's lines, and the distances of numbers by how the person differs from the
-    domain. `numbers` are the distances alone, in `units`; `tastes` is what the domain takes more often than it is
-    shown. Community rows are in standard deviations.
+    domain. `numbers` are the distances alone, `scales` their units and variances; `tastes` is what the domain takes
+    more often than it is shown. Community rows are in standard deviations.
     """
 
     size: int
     dimensions: Mapping[str, Sequence[float]] = field(default_factory=dict)
     numbers: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    units: Mapping[str, float] = field(default_factory=dict)
+    scales: Mapping[str, NumberRow] = field(default_factory=dict)
     personal: Mapping[str, float] = field(default_factory=dict)
     tastes: Sequence[float] = ()
     companions: Sequence[float] = ()
     popularity: Sequence[float] = ()
     facets: Sequence[float] = ()
+    # The places of the items that have a fact.
+    places: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -59,26 +61,27 @@ class ListFeatures:
         items, and `popularity` counts recent takers. `sums` are the person's evidence on numbers.
         """
         facets, companions, popularity = facets or {}, companions or {}, popularity or {}
-        ids = [{fact_id(fact) for fact in item.facts} for item in items]
-        units = scales(items, weights.usual)
-        numbers = distances(items, units)
+        places = places_of_facts(items)
+        size, numbers = len(items), number_rows(items, weights.usual)
+        rows = {name: number.distances for name, number in numbers.items()}
         personal = personal_weights(list(numbers), weights.numbers, sums)
         return cls(
-            len(items),
-            _liked(ids, attributes)
+            size,
+            _liked(places, attributes, size)
             | habit_scores(items, attributes, popularity)
             | {
                 number_dimension(name): [(personal[name] - weights.numbers.get(name, 0.0)) * value for value in row]
-                for name, row in numbers.items()
+                for name, row in rows.items()
                 if sums is not None
             },
+            rows,
             numbers,
-            units,
             personal,
-            [math.fsum(map(weights.taste_of, each)) for each in ids] if weights.fact_counts else (),
-            _standard([companions.get(item.item_id, 0.0) for item in items]),
-            _standard([math.log1p(popularity.get(item.item_id, 0)) for item in items]),
-            _standard([math.fsum(facets.get(name, 0.0) for name in each) for each in ids]) if facets else (),
+            _summed(places, weights.tastes_of(places), size) if weights.fact_counts else (),
+            _standard([companions.get(item.item_id, 0.0) for item in items]) if companions else (),
+            _standard([math.log1p(popularity.get(item.item_id, 0)) for item in items]) if popularity else (),
+            _standard(_summed(places, facets, size)) if facets else (),
+            places,
         )
 
     def community(self, weights: RankWeights) -> list[float]:
@@ -122,21 +125,24 @@ class ListFeatures:
         rows = {Mix.COMPANIONS: self.companions, Mix.POPULARITY: self.popularity, Mix.FACETS: self.facets}
         chances = self.chances(weights)
         return Features.trusted(
-            mix={part: _fixed(row, order) for part, row in rows.items() if len(set(row)) > 1},
+            # Within the bounds: of a hundred items, none is farther than ten standard deviations from their mean.
+            mix={
+                part: tuple([round(FEATURE_ONE * row[place]) for place in order])
+                for part, row in rows.items()
+                if len(set(row)) > 1
+            },
             chances=tuple([round(FEATURE_ONE * chances[place]) for place in order]),
             numbers={
-                name: (round(FEATURE_ONE * weight), self.units[name])
+                name: (round(FEATURE_ONE * weight), self.scales[name].unit)
                 for name, weight in self.number_weights(weights).items()
             },
         )
 
-    def _added(self, weighed: Sequence[tuple[float, Sequence[float]]]) -> list[float]:
-        parts = [[weight * value for value in row] for weight, row in weighed]
-        return [math.fsum(values) for values in zip(*parts, strict=True)] if parts else [0.0] * self.size
-
-
-def _fixed(row: Sequence[float], order: Sequence[int]) -> tuple[int, ...]:
-    return tuple(max(-_MOST, min(_MOST, round(row[place] * FEATURE_ONE))) for place in order)
+    def _added(self, weighed: Iterable[tuple[float, Sequence[float]]]) -> list[float]:
+        total = [0.0] * self.size
+        for weight, row in weighed:
+            total = [value + weight * more for value, more in zip(total, row, strict=True)]
+        return total
 
 
 def _standard(values: Sequence[float]) -> list[float]:
@@ -150,13 +156,23 @@ def _standard(values: Sequence[float]) -> list[float]:
     return [(value - mean) / spread for value in values]
 
 
-def _liked(candidates: Sequence[set[str]], attributes: Sequence[Attribute]) -> dict[str, list[float]]:
-    lines_by_dimension: dict[str, dict[str, float]] = {}
+def _liked(having: Mapping[str, Sequence[int]], attributes: Sequence[Attribute], size: int) -> dict[str, list[float]]:
+    rows: dict[str, list[float]] = {}
     for line in attributes:
-        if line.kind is not AttributeKind.PATTERN and (value := signed_strength(line)):
-            lines_by_dimension.setdefault(line.dimension, {})[line.attribute_id] = value
-    rows = {
-        dimension: [math.fsum(lines[name] for name in ids & lines.keys()) for ids in candidates]
-        for dimension, lines in lines_by_dimension.items()
-    }
+        places = having.get(line.attribute_id)
+        if places and line.kind is not _PATTERN and (value := signed_strength(line)):
+            row = rows.get(line.dimension)
+            if row is None:
+                row = rows[line.dimension] = [0.0] * size
+            for place in places:
+                row[place] += value
     return {dimension: row for dimension, row in rows.items() if any(row)}
+
+
+def _summed(having: Mapping[str, Sequence[int]], values: Mapping[str, float], size: int) -> list[float]:
+    # fsum: the order of an item's facts must not break ties.
+    parts: list[list[float]] = [[] for _ in range(size)]
+    for name, value in values.items():
+        for place in having.get(name, ()):
+            parts[place].append(value)
+    return list(map(math.fsum, parts))

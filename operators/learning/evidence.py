@@ -9,9 +9,8 @@ measures its false alarms and delay.
 """
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import lru_cache
 from itertools import chain
@@ -38,7 +37,9 @@ class ListEvidence:
     taken: tuple[str, ...]
     # The share of all shown items, the chosen one included, that have a fact, in 1/1024.
     shares: Mapping[str, int]
-    left: tuple[frozenset[str], ...] = ()
+    # The places of the items that have a fact; the taken items are at 0.
+    places: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    size: int = 1
     # If several items were taken, each fact's part of the one choice, in 1/1024.
     parts: Mapping[str, int] | None = None
     # The chance of each fact by a model, in 1/1024; None: the shares, by blind choice.
@@ -56,19 +57,25 @@ class ListEvidence:
         If the order is known, the second counts half as much as the first, the third a third.
         """
         names = [fact_ids(item.facts) for item in chosen]
-        left = tuple([frozenset(fact_ids(item.facts)) for item in unchosen])
-        having = Counter(chain.from_iterable((*map(frozenset, names), *left)))
-        items = len(names) + len(left)
-        shares = {name: times * ONE // items for name, times in having.items()}
         taken = tuple(dict.fromkeys(chain.from_iterable(names)))
+        places = {name: [0] for name in taken}
+        for place, item in enumerate(unchosen, 1):
+            for name in dict.fromkeys(fact_ids(item.facts)):
+                places.setdefault(name, []).append(place)
+        items, size = len(chosen) + len(unchosen), 1 + len(unchosen)
+        having = {name: len(at) for name, at in places.items()}
         if len(chosen) == 1:
-            return cls(taken, shares, left)
+            shares = {name: times * ONE // items for name, times in having.items()}
+            return cls(taken, shares, places, size)
+        for name in taken:
+            having[name] += sum(name in held for held in names) - 1
+        shares = {name: times * ONE // items for name, times in having.items()}
         weights = [1 / place if in_order else 1.0 for place in range(1, len(chosen) + 1)]
         parts = {
             name: round(ONE * sum(w for w, held in zip(weights, names, strict=True) if name in held) / sum(weights))
             for name in taken
         }
-        return cls(taken, shares, left, parts)
+        return cls(taken, shares, places, size, parts)
 
     def part(self, name: str) -> int:
         """Return a taken fact's part of the choice, in 1/1024."""
@@ -279,32 +286,30 @@ def attribution(
     Negative: the line pushed the item down. Of tied items half stand before it. Lines that move nothing are left out.
     `factors` weigh the dimensions, `other` weighs those without a factor.
     """
-    if not shown.left:
+    if shown.size == 1:
         return {}
-    shares, items = shown.shares, (frozenset(shown.taken), *shown.left)
     # In the order of the lines, so that equal items have equal sums.
     gains: dict[str, float] = {}
-    scores = [0.0] * len(items)
+    scores = [0.0] * shown.size
     for line in lines:
         name = line.attribute_id
-        if name in shares and line.tier and line.kind is not _PATTERN:
+        if name in shown.places and line.tier and line.kind is not _PATTERN:
             gain = factors.get(line.dimension, other) * strength(line)
             if gain:
                 gains[name] = gain
-                for place, names in enumerate(items):
-                    if name in names:
-                        scores[place] += gain
-    chosen, *rest = scores
-    ahead = [(score - chosen, names) for score, names in zip(rest, shown.left, strict=True)]
+                for place in shown.places[name]:
+                    scores[place] += gain
+    leads = [score - scores[0] for score in scores]
     # Without a line that the chosen item has, others come closer; without another, those before it fall back.
-    behind = [(lead, names) for lead, names in ahead if lead <= _TINY]
-    before = [(lead, names) for lead, names in ahead if lead >= -_TINY]
+    behind = [(place, lead) for place, lead in enumerate(leads) if place and lead <= _TINY]
+    before = [(place, lead) for place, lead in enumerate(leads) if place and lead >= -_TINY]
     found = {}
     for name, gain in gains.items():
-        if name in items[0]:
-            change = sum([_ahead(lead + gain) - _ahead(lead) for lead, names in behind if name not in names])
+        having = shown.places[name]
+        if having[0] == 0:
+            change = sum([_ahead(lead + gain) - _ahead(lead) for place, lead in behind if place not in having])
         else:
-            change = sum([_ahead(lead - gain) - _ahead(lead) for lead, names in before if name in names])
+            change = sum([_ahead(lead - gain) - _ahead(lead) for place, lead in before if place in having])
         if change:
             found[name] = change
     return found

@@ -3,13 +3,13 @@
 import hmac
 import math
 from collections.abc import Mapping, Sequence
+from operator import mul
 from typing import NamedTuple, TypeVar
 
-from operators.attributes import fact_ids
 from operators.learning.choice_model import ListFeatures
-from operators.learning.none_taken import NOTHING, as_choice, is_left_as_a_whole
+from operators.learning.none_taken import NONE_ID, NOTHING, as_choice, is_left_as_a_whole
 from operators.learning.questions import shown_items
-from operators.learning.tradeoffs import list_moments
+from operators.learning.tradeoffs import MAX_VARIANCE
 from operators.seals import derived_key
 from operators.weights import RankWeights, fact_digest, softmax, weighed_as
 from schemas import FEATURE_ONE, MAX_FEATURE, Abstention, Contrast, ItemFacts, PolicySkill
@@ -53,8 +53,8 @@ def outcome_of(
         occurred_at=contrast.occurred_at.replace(minute=0, second=0, microsecond=0),
         domain=contrast.domain,
         weights_version=weights_version,
-        moments=list_moments(items, _averaged(items, features)),
-        tastes=_fact_counts(items, chosen, features.blind_chances(weights), share, weights.secret),
+        moments=_moments(items, features),
+        tastes=_fact_counts(features.places, chosen, features.blind_chances(weights), share, weights.secret),
         **weight_evidence(features, community, chosen, weights, share)._asdict(),
     )
 
@@ -106,33 +106,34 @@ def _dimensions(features: ListFeatures, weights: RankWeights) -> dict[str, list[
     return {name: added[name] for name in sorted(loudest)}
 
 
-def _averaged(items: Sequence[ItemFacts], features: ListFeatures) -> list[str]:
-    # The first list of one has no mean to be compared with, but it has one to begin with.
-    names = set(items[0].measures) if NOTHING in features.numbers else set(features.numbers)
-    return sorted(names - {NOTHING})[:MAX_OUTCOME_NUMBERS]
+def _moments(items: Sequence[ItemFacts], features: ListFeatures) -> dict[str, tuple[int, int]]:
+    """Return each number's variance within the list and its mean, in 1/1024; taking none is no item."""
+    scales = features.scales
+    if NOTHING not in scales:
+        found = {name: (number.variance, number.mean) for name, number in scales.items()}
+    else:
+        # The first list of one has no mean to be compared with, but it has one to begin with.
+        shown = next(item.measures for item in items if item.item_id != NONE_ID)
+        names = sorted(shown.keys() - {NOTHING})[:MAX_OUTCOME_NUMBERS]
+        found = {name: (scales[name].variance if name in scales else 0.0, shown[name]) for name in names}
+    return {
+        # Two digits: the mean of a list of one would name the item.
+        name: (min(round(FEATURE_ONE * variance), MAX_VARIANCE), round(FEATURE_ONE * float(f"{mean:.2g}")))
+        for name, (variance, mean) in found.items()
+    }
 
 
 def _fact_counts(
-    items: Sequence[ItemFacts], chosen: int, chances: Sequence[float], share: float, secret: bytes
+    having: Mapping[str, Sequence[int]], chosen: int, chances: Sequence[float], share: float, secret: bytes
 ) -> dict[str, tuple[int, int]]:
     # Facts that all items share tell nothing. Of more facts than there is room for, those with the least digests are
     # counted: the same ones in every list, whether taken or not.
-    having: dict[str, int] = {}
-    expected: dict[str, float] = {}
-    for item, chance in zip(items, chances, strict=True):
-        for name in set(fact_ids(item.facts)):
-            having[name] = having.get(name, 0) + 1
-            expected[name] = expected.get(name, 0.0) + chance
-    taken = set(fact_ids(items[chosen].facts))
-    counts = {
-        fact_digest(name, secret): (
-            round(FEATURE_ONE * share) if name in taken else 0,
-            round(FEATURE_ONE * share * expected[name]),
-        )
-        for name, times in having.items()
-        if times < len(items)
+    size, whole = len(chances), FEATURE_ONE * share
+    digests = sorted([(fact_digest(name, secret), places) for name, places in having.items() if len(places) < size])
+    return {
+        digest: (round(whole) if chosen in places else 0, round(whole * sum([chances[place] for place in places])))
+        for digest, places in digests[:MAX_OUTCOME_FACTS]
     }
-    return dict(sorted(counts.items())[:MAX_OUTCOME_FACTS])
 
 
 def _gradients(
@@ -145,8 +146,8 @@ def _gradients(
     # Rows whose slope and variance are both 0 are left out.
     evidence: dict[_NameT, WeightEvidence] = {}
     for name, row in rows.items():
-        mean = math.fsum(part * value for part, value in zip(shares, row, strict=True))
-        variance = math.fsum(part * (value - mean) ** 2 for part, value in zip(shares, row, strict=True))
+        mean = math.fsum(map(mul, shares, row))
+        variance = math.fsum(map(mul, shares, [(value - mean) ** 2 for value in row]))
         curved = _fixed(share * variance, _MAX_FIXED_VARIANCE)
         slope = _fixed(share * (row[chosen] - mean), _MAX_FIXED_SLOPE)
         if slope or curved:

@@ -12,7 +12,7 @@ from operator import mul
 from typing import NamedTuple
 
 from operators.habit_directions import BY_PREFIX, is_number_line
-from operators.learning.none_taken import NONE_ID, NOTHING
+from operators.learning.none_taken import NOTHING
 from schemas import ONE, Attribute, ItemFacts, SkillChange, SkillChangeKind
 from schemas.diffs import CountDelta, NumberSums, PolicySkill
 from schemas.weights import MAX_OUTCOME_NUMBERS, Features, UsualNumbers
@@ -29,59 +29,57 @@ _NO_SUMS = NumberSums()
 REMOVALS = frozenset({SkillChangeKind.REMOVED, SkillChangeKind.REWORDED, SkillChangeKind.FORGOTTEN})
 
 
-def scales(items: Sequence[ItemFacts], usual: UsualNumbers) -> dict[str, float]:
-    """Return the unit of each number's distances: the spread of the list and of the domain's lists.
+class NumberRow(NamedTuple):
+    """A number in a list: its unit, its mean and variance, and each item's distance from the mean."""
+
+    unit: float
+    mean: float
+    variance: float
+    distances: Sequence[float]
+
+
+def number_rows(items: Sequence[ItemFacts], usual: UsualNumbers) -> dict[str, NumberRow]:
+    """Return the numbers that distinguish items, in units of the usual spread of the list and of the domain's lists.
 
     A number that all items share, or only one has, is left out.
+
+    >>> cheap, dear = (ItemFacts(item_id=name, measures={"price": price}) for name, price in (("a", 10), ("b", 30)))
+    >>> number_rows([cheap, dear], {})
+    {'price': NumberRow(unit=10.0, mean=20.0, variance=100.0, distances=[-1.0, 1.0])}
+    >>> number_rows([cheap, dear], {"price": (20.0, 700.0)})["price"].distances
+    [-0.5, 0.5]
     """
-    found: dict[str, float] = {}
+    found: dict[str, NumberRow] = {}
     names = {name for item in items for name in item.measures} - _LEFT_OUT
     for name in sorted(names, key=lambda name: (name != NOTHING, name)):
-        known = [item.measures[name] for item in items if name in item.measures]
+        values = [item.measures.get(name) for item in items]
+        known = [value for value in values if value is not None]
         if min(known) == max(known):
             continue
-        _, variance = _moments(known)
+        mean, variance = _moments(known)
         _, in_domain = usual.get(name, (0.0, variance))
         # Six digits are short in the log, and the same in every process.
-        found[name] = float(f"{math.sqrt((variance + in_domain) / 2):.6g}")
+        unit = float(f"{math.sqrt((variance + in_domain) / 2):.6g}")
+        found[name] = NumberRow(unit, mean, variance, _distances(values, mean, unit))
         if len(found) == MAX_OUTCOME_NUMBERS:
             break
     return found
 
 
-def distances(items: Sequence[ItemFacts], units: Mapping[str, float]) -> dict[str, list[float]]:
-    """Return each number's distances from the list's mean, one per item; 0 where an item has none.
-
-    >>> cheap, dear = (ItemFacts(item_id=name, measures={"price": price}) for name, price in (("a", 10), ("b", 30)))
-    >>> distances([cheap, dear], scales([cheap, dear], {}))
-    {'price': [-1.0, 1.0]}
-    >>> distances([cheap, dear], scales([cheap, dear], {"price": (20.0, 700.0)}))
-    {'price': [-0.5, 0.5]}
-    """
-    rows: dict[str, list[float]] = {}
-    for name, unit in units.items():
-        values = [item.measures.get(name) for item in items]
-        mean, _ = _moments([value for value in values if value is not None])
-        rows[name] = [
-            0.0 if value is None else max(-MAX_DISTANCE, min(MAX_DISTANCE, (value - mean) / unit)) for value in values
-        ]
-    return rows
+def distances(items: Sequence[ItemFacts], name: str, unit: float) -> list[float]:
+    """Return a number's distances from the list's mean, one per item; 0 where an item has none."""
+    values = [item.measures.get(name) for item in items]
+    known = [value for value in values if value is not None]
+    return _distances(values, math.fsum(known) / len(known), unit)
 
 
-def list_moments(items: Sequence[ItemFacts], names: Sequence[str]) -> dict[str, tuple[int, int]]:
-    """Return each number's variance within the list and its mean, in 1/1024; taking none is no item."""
-    found = {}
-    for name in names:
-        _, variance = _moments([item.measures[name] for item in items if name in item.measures])
-        mean, _ = _moments([item.measures[name] for item in items if name in item.measures and item.item_id != NONE_ID])
-        # Two digits: the mean of a list of one would name the item.
-        found[name] = (min(round(ONE * variance), MAX_VARIANCE), round(ONE * float(f"{mean:.2g}")))
-    return found
+def _distances(values: Sequence[float | None], mean: float, unit: float) -> list[float]:
+    return [0.0 if value is None else max(-MAX_DISTANCE, min(MAX_DISTANCE, (value - mean) / unit)) for value in values]
 
 
 def _moments(values: Sequence[float]) -> tuple[float, float]:
     mean = math.fsum(values) / len(values)
-    return mean, math.fsum((value - mean) ** 2 for value in values) / len(values)
+    return mean, math.fsum([(value - mean) ** 2 for value in values]) / len(values)
 
 
 def personal_weights(
@@ -103,14 +101,15 @@ def personal_weights(
         + [sums.pulls.get(one, 0) / ONE + PERSONAL_PRECISION * domain.get(one, 0.0)]
         for one in names
     ]
-    # Gauss-Jordan without pivoting: the matrix is positive definite.
+    # Gauss-Jordan without pivoting: the matrix is positive definite. Each step drops the first column.
     for at in range(size):
-        pivot = rows[at][at]
-        rows[at] = [value / pivot for value in rows[at]]
-        for row in range(size):
-            if row != at and (factor := rows[row][at]):
-                rows[row] = [value - factor * above for value, above in zip(rows[row], rows[at], strict=True)]
-    return {name: rows[place][size] for place, name in enumerate(names)}
+        first, *rest = rows[at]
+        solved = [value / first for value in rest]
+        rows = [
+            solved if row == at else [value - factor * above for value, above in zip(other, solved, strict=True)]
+            for row, (factor, *other) in enumerate(rows)
+        ]
+    return {name: value for name, (value,) in zip(names, rows, strict=True)}
 
 
 class NumberEvidence(NamedTuple):
@@ -127,7 +126,7 @@ def number_evidence(items: Sequence[ItemFacts], chosen: int, predicted: Features
     total = sum(predicted.chances)
     if not numbers or not total:
         return None
-    rows = distances(items, {name: unit for name, (_, unit) in numbers.items()})
+    rows = {name: distances(items, name, unit) for name, (_, unit) in numbers.items()}
     weights = {name: weight / ONE for name, (weight, _) in numbers.items()}
     chances = [chance / total for chance in predicted.chances]
     centred: dict[str, list[float]] = {}
@@ -135,14 +134,14 @@ def number_evidence(items: Sequence[ItemFacts], chosen: int, predicted: Features
         mean = math.fsum(map(mul, chances, row))
         centred[name] = [value - mean for value in row]
     names = sorted(rows)
-    exact = {
-        pair(one, other): math.fsum(map(mul, map(mul, chances, centred[one]), centred[other]))
-        for place, one in enumerate(names)
-        for other in names[place:]
-    }
+    exact: dict[str, float] = {}
+    for place, one in enumerate(names):
+        expected = list(map(mul, chances, centred[one]))
+        for other in names[place:]:
+            exact[pair(one, other)] = math.fsum(map(mul, expected, centred[other]))
     pulls, proofs = {}, {}
     for one in names:
-        curved = math.fsum(exact[pair(one, other)] * weights[other] for other in names)
+        curved = math.fsum([exact[pair(one, other)] * weights[other] for other in names])
         pulls[one] = round(ONE * (centred[one][chosen] + curved))
         proofs[one] = round(ONE * _bet(rows[one], weights[one], chosen))
     curves = {name: round(ONE * value) for name, value in exact.items()}
@@ -156,9 +155,10 @@ def _bet(row: Sequence[float], weight: float, chosen: int) -> float:
     For a person who chooses blindly, the exponential of the sum of all bets is a martingale: it exceeds e^3 at any time
     with a chance of at most 5 %.
     """
-    best = max(weight * value for value in row)
-    total = math.fsum(math.exp(weight * value - best) for value in row)
-    return weight * row[chosen] - best - math.log(total / len(row))
+    scores = [weight * value for value in row]
+    best = max(scores)
+    total = math.fsum([math.exp(score - best) for score in scores])
+    return scores[chosen] - best - math.log(total / len(row))
 
 
 def numbers_after(
@@ -211,7 +211,10 @@ def pair(one: str, other: str) -> str:
 
 
 def _added(held: Mapping[str, int], more: Mapping[str, int]) -> dict[str, int]:
-    return {name: held.get(name, 0) + more.get(name, 0) for name in {**held, **more}}
+    after = dict(held)
+    for name, value in more.items():
+        after[name] = after.get(name, 0) + value
+    return after
 
 
 def _nonzero(sums: Mapping[str, int]) -> dict[str, int]:

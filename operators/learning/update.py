@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from operators.attributes import fact_id, fact_ids, from_fact
+from operators.attributes import fact_ids, from_fact
 from operators.evolve.proposals import COUNTS, ValidatedProposal, refused_change
 from operators.fit import update_beliefs
 from operators.habit_directions import is_habit
@@ -170,8 +170,11 @@ def lesson_of(skill: PolicySkill, event: Contrast | Abstention, usual: Mapping[s
     predicted = prediction_of(skill, contrast)
     if (rate := approval_rate(predicted)) is not None:
         shown = replace(shown, shares=dict.fromkeys(shown.shares, round(rate * ONE)))
+    chance_of = {item.item_id: chance for item, chance in zip(items, predicted.chances, strict=True)}
+    # A repeated id has no chance of its own.
+    chances = [chance_of.pop(item.item_id, 0) for item in (contrast.chosen, *contrast.unchosen)]
     forgets = ONE if contrast is event else OFFER_FORGETS
-    return Lesson(_expected(skill, items, shown, predicted), number_evidence(items, chosen, predicted), common, forgets)
+    return Lesson(_expected(skill, shown, chances), number_evidence(items, chosen, predicted), common, forgets)
 
 
 def prediction_of(skill: PolicySkill, contrast: Contrast) -> Features:
@@ -186,17 +189,13 @@ def prediction_of(skill: PolicySkill, contrast: Contrast) -> Features:
     return features.to_event(range(len(items)), DEFAULT_WEIGHTS)
 
 
-def _expected(skill: PolicySkill, items: Sequence[ItemFacts], shown: ListEvidence, predicted: Features) -> ListEvidence:
+def _expected(skill: PolicySkill, shown: ListEvidence, chances: Sequence[int]) -> ListEvidence:
     """Return the evidence with the shares that the model without each line expects.
 
     A line that explains the choice must not be expected by itself: its own part is taken out of the chance of its value
     (leave one out).
     """
-    chances: dict[str, int] = {}
-    for item, chance in zip(items, predicted.chances, strict=True):
-        for name in set(fact_ids(item.facts)):
-            chances[name] = chances.get(name, 0) + chance
-    shares = {name: min(ONE, chances.get(name, 0)) for name in shown.shares}
+    shares = {name: min(ONE, sum([chances[place] for place in places])) for name, places in shown.places.items()}
     for line in skill.attributes:
         name = line.attribute_id
         if name in shares and line.kind is not AttributeKind.PATTERN and (own := signed_strength(line)):
@@ -207,7 +206,12 @@ def _expected(skill: PolicySkill, items: Sequence[ItemFacts], shown: ListEvidenc
 
 def _common_left(left: Sequence[ItemFacts], shown: ListEvidence) -> list[Fact]:
     # A value that a quarter of the list has is worth a line even if it is left: it may count against an item.
-    return [fact for item in left for fact in item.facts if COMMON_SHARE * shown.shares[fact_id(fact)] >= ONE]
+    named: dict[str, Fact] = {}
+    for item in left:
+        for name, fact in zip(fact_ids(item.facts), item.facts, strict=True):
+            if COMMON_SHARE * shown.shares[name] >= ONE:
+                named.setdefault(name, fact)
+    return list(named.values())
 
 
 def visit_evidence(item: ItemFacts, usual: Mapping[str, int] | None) -> ListEvidence:

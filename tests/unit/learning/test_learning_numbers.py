@@ -18,7 +18,7 @@ from operators.learning.fold import fold, initial_skill, merge
 from operators.learning.limits import MergeLimits
 from operators.learning.number_lines import number_line_id, proven_tier
 from operators.learning.questions import shown_items
-from operators.learning.tradeoffs import distances, number_evidence, pair, personal_weights, scales
+from operators.learning.tradeoffs import number_evidence, number_rows, pair, personal_weights
 from operators.learning.update import prediction_of, resolve_choice
 from operators.numbers import DeclaredNumber
 from operators.redaction import redact_skill_log
@@ -155,7 +155,7 @@ def test_any_numbers_give_bounded_evidence(measures: list[dict[str, float]], cho
 
     found = number_evidence(items, chosen % len(items), features)
 
-    rows = distances(items, scales(items, {}))
+    rows = {name: number.distances for name, number in number_rows(items, {}).items()}
     assert all(-4 <= value <= 4 for row in rows.values() for value in row)
     assert (found is None) is not bool(rows)
     if found is not None:
