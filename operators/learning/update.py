@@ -364,11 +364,19 @@ class EvidenceUpdate:
             self.confirmed.add(name)
 
     def _discovered(self, name: str, fact: Fact, shown: ListEvidence, met: int, now: int, weight: int) -> Attribute:
-        taken = shown.part(name) * weight // ONE if name in shown.taken else 0
+        # A value that was only left is no value that the person takes: such a line has no support yet.
+        is_taken = name in shown.taken
+        taken = shown.part(name) * weight // ONE if is_taken else 0
         expected = initial_expected(self.usual.get(name, 0), shown.expected.get(name, 0) * weight // ONE, met)
         tier = tier_of(taken, expected, AttributeSource.DISCOVERED, 1)
         return from_fact(
-            fact, tier, AttributeSource.DISCOVERED, counts=(taken, expected), confirmed_at=now, evidence=self.evidence
+            fact,
+            tier,
+            AttributeSource.DISCOVERED,
+            counts=(taken, expected),
+            support=int(is_taken),
+            confirmed_at=now,
+            evidence=self.evidence,
         )
 
     def _make_room(self, lines: Sequence[Attribute], new: Sequence[Attribute]) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from operators.contrast import with_usual
 from operators.evolve.proposals import Proposal, ValidatedProposal
+from operators.fit.acceptance import KnownFacts
 from operators.learning.feedback import resolve_abstention
 from operators.learning.fold import initial_skill, merge
 from operators.learning.none_taken import NOTHING, as_choice
@@ -100,3 +101,11 @@ def test_the_domain_learns_its_means_from_lists_of_one_and_nothing_from_longer_o
     assert again.moments == {"price": (100 * ONE, 30 * ONE)}
     assert again.numbers[NOTHING][0] < 0
     assert outcome_of(left((item, item.model_copy(update={"item_id": "b"})), 3), skill, weights, 3, 0) is None
+
+
+def test_a_value_that_was_only_left_has_no_support() -> None:
+    contrast = a_contrast(["genre: noir"], [["genre: saga"]])
+    skill = initial_skill("ann", "movietv", (), contrast)
+    after = merge(skill, resolve_choice(skill, ValidatedProposal(Proposal()), contrast))
+    assert {line.value: line.support for line in after.attributes} == {"noir": 1, "saga": 0}
+    assert KnownFacts.of(after, ()).is_unknown("preference:genre:saga")
