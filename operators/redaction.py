@@ -144,7 +144,7 @@ def _statement_without(change: StatementChange, diff: SkillDiff, line: str, abou
 def _tally_without(tally: CountDelta, is_meant: Callable[[str], bool], instead: str) -> CountDelta:
     kept: dict[str, object] = {
         counts: {instead if is_meant(name) else name: count for name, count in getattr(tally, counts).items()}
-        for counts in ("begun", "lines", "places", "drift")
+        for counts in ("begun", "lines", "drift")
     }
     # A habit's counts reveal it, so they are removed.
     erased = {pole.axis for pole in DIRECTIONS if pole.axis in tally.habits and is_meant(pole.attribute_id)}

@@ -20,7 +20,7 @@ from .base import (
     is_empty,
     is_none,
 )
-from .events import MAX_CANDIDATES, Beliefs, SignalName
+from .events import Beliefs, SignalName
 from .items import Fact, NumberName
 from .skills import (
     MAX_ATTRIBUTES,
@@ -142,9 +142,8 @@ class CountDelta(Model):
     """The effect of an event on the counts of a skill's lines.
 
     Folding applies it in this order: lines without counts start with `begun`; every line except stated ones decays,
-    `count -= count // forget`, and `aged` extra times after a long absence; then `lines` are added, and `places` to
-    `gained`: the places, in 1/1024, by which each line alone lifted the taken item. Discovered lines have their own
-    counts. `drift` is the new state of each line's drift test.
+    `count -= count // forget`, and `aged` extra times after a long absence; then `lines` are added. Discovered lines
+    have their own counts. `drift` is the new state of each line's drift test.
     """
 
     forget: int = Field(0, ge=0, le=1_024, description="Divisor of the decay; 0: none.")
@@ -152,9 +151,6 @@ class CountDelta(Model):
         default_factory=dict, max_length=MAX_ATTRIBUTES, exclude_if=is_empty
     )
     lines: dict[AttributeId, Added] = Field(default_factory=dict, max_length=MAX_ATTRIBUTES)
-    places: dict[AttributeId, Annotated[int, Field(ge=-MAX_CANDIDATES * ONE, le=MAX_CANDIDATES * ONE)]] = Field(
-        default_factory=dict, max_length=MAX_ATTRIBUTES, exclude_if=is_empty
-    )
     aged: int = Field(0, ge=0, le=256, exclude_if=is_empty)
     drift: dict[AttributeId, Annotated[int, Field(ge=0, le=64 * ONE)]] = Field(
         default_factory=dict, max_length=MAX_ATTRIBUTES, exclude_if=is_empty

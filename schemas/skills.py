@@ -99,7 +99,6 @@ class AttributeSource(StrEnum):
 # A count of evidence in 1/1024.
 Count = Annotated[int, Field(ge=0, le=1_024 * ONE)]
 # Places won or lost, in 1/1024.
-Gained = Annotated[int, Field(ge=-1_024 * ONE, le=1_024 * ONE)]
 
 
 @as_array
@@ -121,8 +120,6 @@ class Attribute(Model):
 
     `proof` is the sum of the line's bets, decaying too: before each choice it bets on its value. The tier of what a
     person did not state follows from it.
-
-    `gained` is the number of places, in 1/1024 and decaying too, by which the line lifted taken items.
     """
 
     attribute_id: AttributeId
@@ -133,7 +130,6 @@ class Attribute(Model):
     source: AttributeSource = AttributeSource.DISCOVERED
     taken: Count = 0
     expected: Count = 0
-    gained: Gained = Field(0, exclude_if=is_empty)
     proof: int = Field(0, exclude_if=is_empty, description="Nats that the line has won against luck, in 1/1024.")
     support: int = Field(0, ge=0, description="Choices that confirmed it, the prior's included.")
     drift: int = Field(0, ge=0, le=64 * ONE, exclude_if=is_empty, description="Evidence of a changed taste.")

@@ -17,7 +17,7 @@ from itertools import chain
 from math import log
 
 from operators.attributes import fact_ids
-from schemas import ONE, Attribute, AttributeKind, AttributeSource, ItemFacts, PolicySkill, Tier
+from schemas import ONE, Attribute, AttributeSource, ItemFacts, PolicySkill, Tier
 
 # Counts lose 1/16 per choice, half after eleven choices: tastes outlast an evening, not a year.
 DECAY = 16
@@ -272,50 +272,3 @@ def drift_detected(line: Attribute, drift: int) -> bool:
 def inactivity_decay(skill: PolicySkill, now: datetime) -> int:
     """Return the extra rounds of decay after an inactivity."""
     return min(max(0, (now - skill.occurred_at) // INACTIVITY_ROUND), MAX_INACTIVITY_ROUNDS) if skill.version else 0
-
-
-_TINY = 1e-9
-_PATTERN = AttributeKind.PATTERN
-
-
-def attribution(
-    lines: Sequence[Attribute], shown: ListEvidence, factors: Mapping[str, float], other: float
-) -> dict[str, int]:
-    """Return the places that each line gained the chosen item.
-
-    Negative: the line pushed the item down. Of tied items half stand before it. Lines that move nothing are left out.
-    `factors` weigh the dimensions, `other` weighs those without a factor.
-    """
-    if shown.size == 1:
-        return {}
-    # In the order of the lines, so that equal items have equal sums.
-    gains: dict[str, float] = {}
-    scores = [0.0] * shown.size
-    for line in lines:
-        name = line.attribute_id
-        if name in shown.places and line.tier and line.kind is not _PATTERN:
-            gain = factors.get(line.dimension, other) * strength(line)
-            if gain:
-                gains[name] = gain
-                for place in shown.places[name]:
-                    scores[place] += gain
-    leads = [score - scores[0] for score in scores]
-    # Without a line that the chosen item has, others come closer; without another, those before it fall back.
-    behind = [(place, lead) for place, lead in enumerate(leads) if place and lead <= _TINY]
-    before = [(place, lead) for place, lead in enumerate(leads) if place and lead >= -_TINY]
-    found = {}
-    for name, gain in gains.items():
-        having = shown.places[name]
-        if having[0] == 0:
-            change = sum([_ahead(lead + gain) - _ahead(lead) for place, lead in behind if place not in having])
-        else:
-            change = sum([_ahead(lead - gain) - _ahead(lead) for place, lead in before if place in having])
-        if change:
-            found[name] = change
-    return found
-
-
-def _ahead(lead: float) -> int:
-    if lead > _TINY:
-        return ONE
-    return ONE // 2 if lead >= -_TINY else 0

@@ -233,20 +233,20 @@ def fold(diffs: Iterable[SkillDiff]) -> dict[tuple[str, str], PolicySkill]:
     return skills
 
 
-# Taken, expected, gained and proof, in 1/1024.
-Counts = tuple[int, int, int, int]
+# Taken, expected and proof, in 1/1024.
+Counts = tuple[int, int, int]
 
 
 def counts_after(lines: Iterable[Attribute], tally: CountDelta) -> dict[str, Counts]:
     """Return the counts of lines but habits after an event."""
-    begun, added, places, forget = tally.begun, tally.lines, tally.places, tally.forget
+    begun, added, forget = tally.begun, tally.lines, tally.forget
     rounds = range(1 + tally.aged) if forget else range(0)
     found: dict[str, Counts] = {}
     for line in lines:
         name = line.attribute_id
         if is_habit(name):
             continue  # a habit's counts are the skill's own
-        taken, expected, gained, proof = line.taken, line.expected, line.gained, line.proof
+        taken, expected, proof = line.taken, line.expected, line.proof
         if name in begun:
             (taken, expected), proof = begun[name], proof_for_tier(line.tier)
         if line.source is not _STATED:
@@ -254,16 +254,13 @@ def counts_after(lines: Iterable[Attribute], tally: CountDelta) -> dict[str, Cou
                 taken -= taken // forget
                 expected -= expected // forget
                 # Towards nought from both sides.
-                gained -= gained // forget if gained >= 0 else -(-gained // forget)
                 proof -= proof // forget if proof >= 0 else -(-proof // forget)
         if name in added:
             more, also, nats = added[name]
             taken = min(taken + more, MAX_COUNT)
             expected = min(expected + also, MAX_COUNT)
             proof = max(-MAX_COUNT, min(proof + nats, MAX_COUNT))
-        if name in places:
-            gained = max(-MAX_COUNT, min(gained + places[name], MAX_COUNT))
-        found[name] = (taken, expected, gained, proof)
+        found[name] = (taken, expected, proof)
     return found
 
 
@@ -280,9 +277,9 @@ def apply_changes(
     if tally is not None:
         for name, counts in counts_after(lines, tally).items():
             line = held[name]
-            if counts != (line.taken, line.expected, line.gained, line.proof):
+            if counts != (line.taken, line.expected, line.proof):
                 fields[name] = of_line = line.__dict__.copy()
-                of_line["taken"], of_line["expected"], of_line["gained"], of_line["proof"] = counts
+                of_line["taken"], of_line["expected"], of_line["proof"] = counts
         for name, drift in tally.drift.items():
             if name in held and not is_habit(name):
                 _fields(held, fields, name)["drift"] = drift

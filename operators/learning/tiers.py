@@ -16,11 +16,9 @@ from schemas.skills import ONE, Attribute, AttributeSource, Evidence, Tier
 
 # The least (taken + 1) / (expected + 1) of each tier, as fractions; below the first the line is silent.
 TIER_RATIOS = ((Tier.LOW, 11, 10), (Tier.MEDIUM, 3, 2), (Tier.HIGH, 5, 2))
-# A line that has recently cost chosen items eight places is silent until it helps again.
-MAX_COST = 8 * ONE
 _TIERS = tuple(Tier)
 # A member by way of its class takes seven times as long, and each choice compares hundreds.
-_SILENT, _LOW, _STATED = Tier.SILENT, Tier.LOW, AttributeSource.STATED
+_SILENT, _LOW, _HIGH, _STATED = Tier.SILENT, Tier.LOW, Tier.HIGH, AttributeSource.STATED
 _EARNED = frozenset({AttributeSource.PRIOR, AttributeSource.DISCOVERED})
 
 
@@ -35,18 +33,17 @@ def proven_tier(proof: int) -> Tier:
     return _TIERS[min(max(proof // ONE, 0), Tier.HIGH)]
 
 
-def tier_of(taken: int, expected: int, source: AttributeSource, support: int, gained: int = 0, proof: int = 0) -> Tier:
+def tier_of(taken: int, expected: int, source: AttributeSource, support: int, proof: int = 0) -> Tier:
     """Return the tier as a view of the evidence.
 
-    An earned line has the tier that it has proven, and rises by at most one per choice that takes it (paper 2.5). One
-    that keeps costing places falls silent. Other lines follow from their counts; a stated one stays at low at least.
+    An earned line has the tier that it has proven, and rises by at most one per choice that takes it (paper 2.5). Other
+    lines follow from their counts; a stated one stays at low at least.
 
     >>> tier_of(3_000, 300, AttributeSource.DISCOVERED, 3, proof=2_100), tier_of(3_000, 300, AttributeSource.GLOBAL, 0)
     (<Tier.MEDIUM: 2>, <Tier.HIGH: 3>)
     """
     if source in _EARNED:
-        found = _SILENT if gained <= -MAX_COST else proven_tier(proof)
-        return found if support >= found else _TIERS[support]
+        return min(proven_tier(proof), _TIERS[min(support, _HIGH)])
     found, taken, expected = _SILENT, taken + ONE, expected + ONE
     for tier, parts, of in TIER_RATIOS:
         if taken * of < parts * expected:

@@ -20,7 +20,6 @@ from operators.learning.evidence import (
     DRIFT_WARNING,
     SLOWEST_DECAY,
     ListEvidence,
-    attribution,
     bet,
     counts_of,
     describe_counts,
@@ -42,7 +41,7 @@ from operators.learning.tiers import tier_of
 from operators.learning.tradeoffs import NumberEvidence, number_evidence, numbers_after
 from operators.numbers import NO_NUMBERS
 from operators.stated import live_statements
-from operators.weights import DEFAULT_WEIGHTS, DIMENSIONS, UNKNOWN_DIMENSION
+from operators.weights import DEFAULT_WEIGHTS
 from schemas import (
     Abstention,
     Contrast,
@@ -331,13 +330,13 @@ class EvidenceUpdate:
             if name in over:
                 self._shift(line, counts[name])
                 continue
-            taken, expected, gained, proof = counts[name]
+            taken, expected, proof = counts[name]
             taken_now[name] = taken
             is_supported, tier = name in supported, line.tier
             if taken or expected:
                 # A person, or a time before counts, may have given it the tier that it has.
                 steps = max(line.support + is_supported, tier)
-                tier = tier_of(taken, expected, line.source, steps, gained, proof)
+                tier = tier_of(taken, expected, line.source, steps, proof)
                 if line.pinned:
                     tier = max(tier, line.tier)
             if is_supported or tier is not line.tier:  # most lines stay, and the tally has their counts
@@ -441,7 +440,6 @@ def _tally(
         aged=aged,
         begun=begun,
         lines=added,
-        places=attribution(lines, shown, DIMENSIONS, UNKNOWN_DIMENSION),
         drift=drift,
         numbers=numbers,
         **fading,

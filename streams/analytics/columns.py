@@ -36,11 +36,6 @@ def _changes(diff: SkillDiff) -> Iterator[Row]:
         yield {**dict(change), "taken": counts[0], "expected": counts[1]}
 
 
-def _direction_changes(diff: SkillDiff) -> Iterator[Row]:
-    for name, moved in diff.count_delta.places.items() if diff.count_delta else ():
-        yield {"attribute_id": name, "places": moved}
-
-
 def _facts_of(item: ItemFacts) -> Row:
     facts = [fact._asdict() for fact in item.facts]
     return {"item_id": item.item_id, "facts": facts, "measures": list(item.measures.items())}
@@ -162,7 +157,6 @@ ITEMS: Mapping[str, ColumnSource] = {
     "ranking_calls": lambda ranking: [{"part": part, **dict(by)} for part, by in _calls(ranking)],
     "skill_changes": _changes,
     "skill_refusals": "refused",
-    "skill_places": _direction_changes,
     "statement_changes": "stated",
     "skill_attributes": "attributes",
     "statements": "stated",

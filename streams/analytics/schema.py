@@ -42,7 +42,7 @@ _TOPIC_RULES: dict[str, tuple[Keep, tuple[str, ...]]] = {
     "corrections": (Keep.FIRST, ()),
     "abstentions": (Keep.FIRST, ()),
     "contrasts": (Keep.FIRST, ()),
-    "skill_diffs": (Keep.FIRST, ("skill_changes", "skill_refusals", "skill_places", "statement_changes")),
+    "skill_diffs": (Keep.FIRST, ("skill_changes", "skill_refusals", "statement_changes")),
     "skills": (Keep.NEWEST, ("skill_attributes", "statements")),
     "slim_skills": (Keep.NEWEST, ()),
     "skill_commands": (Keep.FIRST, ()),

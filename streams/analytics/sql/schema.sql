@@ -92,11 +92,6 @@ CREATE TABLE skill_refusals (
     user_id VARCHAR, domain VARCHAR, version BIGINT, seq BIGINT, attribute_id VARCHAR, proposed VARCHAR, why VARCHAR,
     event_id VARCHAR, occurred_at TIMESTAMP);
 
--- One row per line that moved the taken item in its list, by the skill alone; comes with its row of skill_diffs
-CREATE TABLE skill_places (
-    user_id VARCHAR, domain VARCHAR, version BIGINT, attribute_id VARCHAR, places DOUBLE, event_id VARCHAR,
-    occurred_at TIMESTAMP);
-
 -- One row per statement that a version added, replaced or removed; comes with its row of skill_diffs
 CREATE TABLE statement_changes (
     user_id VARCHAR, domain VARCHAR, version BIGINT, seq BIGINT, kind VARCHAR, statement_id VARCHAR, reason VARCHAR,
@@ -117,7 +112,7 @@ CREATE TABLE skill_attributes (
     user_id VARCHAR, domain VARCHAR, version BIGINT, place BIGINT, attribute_id VARCHAR, kind VARCHAR,
     dimension VARCHAR, value VARCHAR, tier VARCHAR, source VARCHAR, support BIGINT, contradictions BIGINT,
     confirmed_at BIGINT, weakened_at BIGINT, pinned BOOLEAN, evidence_event_ids VARCHAR[], taken DOUBLE,
-    expected DOUBLE, proof DOUBLE, gained DOUBLE, drift DOUBLE);
+    expected DOUBLE, proof DOUBLE, drift DOUBLE);
 
 -- Statements of users about their taste, as in the current skills; replaced together with the row of skills.
 -- statements_now leaves out expired ones

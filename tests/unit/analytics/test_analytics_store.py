@@ -49,7 +49,7 @@ def test_an_event_delivered_twice_is_one_row_in_one_batch_and_over_two(store):
 
 def test_the_first_diff_of_a_version_is_kept_with_its_changes(store):
     write(store, diff(1, "first"))
-    written = {"skill_diffs": 1, "skill_changes": 2, "skill_refusals": 1, "skill_places": 1, "statement_changes": 0}
+    written = {"skill_diffs": 1, "skill_changes": 2, "skill_refusals": 1, "statement_changes": 0}
     assert write(store, diff(1, "second"), diff(2)) == written
     assert rows(store, "SELECT version, event_id FROM skill_diffs ORDER BY 1") == [(1, "first"), (2, "c2")]
     assert rows(store, "SELECT DISTINCT event_id FROM skill_changes ORDER BY 1") == [("c2",), ("first",)]

@@ -178,7 +178,7 @@ def test_counts_of_an_erased_line_stay_under_its_digest() -> None:
 
 
 def counts(line: Attribute) -> tuple[int, int, int]:
-    return line.taken, line.expected, line.gained
+    return line.taken, line.expected, line.proof
 
 
 def speaks_of_it(diff: SkillDiff) -> bool:

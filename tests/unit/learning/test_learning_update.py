@@ -175,4 +175,4 @@ def test_counts_equal_a_plain_ledger(choices: list[tuple[str, list[str]]]) -> No
     assert {line.value: [line.taken, line.expected] for line in likes} == ledger
     assert encode(fold(log)["ann", "films"]) == encode(skill)
     for line in likes:
-        assert line.tier is tier_of(line.taken, line.expected, line.source, line.support, line.gained)
+        assert line.tier is tier_of(line.taken, line.expected, line.source, line.support, line.proof)
