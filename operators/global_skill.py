@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from operators.attributes import fact_ids
 from operators.learning.prior import statinit
+from operators.learning.tiers import tier_of
 from schemas import MAX_POPULAR, Attribute, AttributeSource, Domain, GlobalSkill, Memory, Profile, Provenance, Tier
 
 MAX_SHARES = 512
@@ -32,7 +33,7 @@ PER_DIMENSION = 4
 
 
 class AttributeUsers(NamedTuple):
-    """An attribute, and its users at medium or above."""
+    """An attribute, and the users whose counts make it medium or above."""
 
     attribute: Attribute
     users: int
@@ -63,7 +64,9 @@ class Population:
             return
         self.users += sign
         for attribute in statinit(profile):
-            if attribute.tier >= Tier.MEDIUM:
+            # By counts: many users together prove what one has not.
+            tier = tier_of(attribute.taken, attribute.expected, AttributeSource.GLOBAL, 0)
+            if min(tier, attribute.support) >= Tier.MEDIUM:
                 name = attribute.attribute_id
                 # One attribute may be spelled in several ways; the order of users must not decide.
                 self._spelled[name] = min(self._spelled.get(name, attribute), attribute, key=lambda each: each.value)
@@ -153,6 +156,6 @@ def _template(held: list[AttributeUsers], users: int) -> tuple[Attribute, ...]:
             continue
         per_dimension[one.attribute.dimension] += 1
         tier = Tier.MEDIUM if share >= MEDIUM_SHARE else Tier.LOW
-        changed = {"tier": tier, "source": AttributeSource.GLOBAL, "support": 0, "taken": 0, "expected": 0}
+        changed = {"tier": tier, "source": AttributeSource.GLOBAL, "support": 0, "taken": 0, "expected": 0, "proof": 0}
         lines.append(one.attribute.model_copy(update=changed))
     return tuple(lines)

@@ -9,6 +9,7 @@ from typing import Any
 from operators.attributes import attribute_id
 from operators.evolve.proposals import Proposal, validate
 from operators.language.output_policy import OutputGate, Rejection
+from operators.learning.evidence import proof_for_tier
 from operators.learning.fold import SECTIONS, _strategy_lines, format_line, merge
 from operators.learning.limits import DEFAULT_LIMITS, MergeLimits
 from operators.learning.tiers import resolve_tiers
@@ -91,6 +92,8 @@ def an_attribute(
     dimension, value = text.split(": ", 1)
     kind = more.pop("kind", AttributeKind.PREFERENCE)
     name = more.pop("attribute_id", attribute_id(kind, dimension, value))
+    if "taken" in more:
+        more.setdefault("proof", proof_for_tier(tier))
     return Attribute(attribute_id=name, kind=kind, dimension=dimension, value=value, tier=tier, source=source, **more)
 
 

@@ -167,7 +167,7 @@ class _CorrectionUpdate:
             names = {item.item_id for item in self.suitable}
             rest = [item for item in self.items if item.item_id not in names]
             taken = self.suitable if rest else self.suitable[:1]
-            shown = ListEvidence.of(taken, rest, in_order=True) if rest else visit_evidence(taken[0], self.usual)
+            shown = ListEvidence.of(taken, rest, in_order=True) if rest else visit_evidence(skill, taken[0], self.usual)
             # Lines rest on the picked item, statements on the item of the correction.
             counting.evidence = Evidence(event_id=self.correction.event_id, item_id=taken[0].item_id)
             self.shown = shown

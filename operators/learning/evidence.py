@@ -23,6 +23,8 @@ from schemas import ONE, Attribute, AttributeSource, ItemFacts, PolicySkill, Tie
 DECAY = 16
 # The slowest decay, of the weakest signal: a divisor above 1,024 would round to no decay at all.
 SLOWEST_DECAY = 1_024
+# The share of a value that too few users took to be counted, and of any value of an unknown population, in 1/1024.
+RARE_SHARE, UNKNOWN_SHARE = ONE // 64, ONE // 4
 # At discovery, assume that at most six earlier lists offered the value at the population's rate.
 BACKFILL_CHOICES = 6
 # The ratio that a statement or a template gives a line: above its tier's threshold, so that one miss keeps the tier.

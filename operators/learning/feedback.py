@@ -89,10 +89,13 @@ def resolve_feedback(
     A negative signal weakens the item's lines only; its other facts are not evidence (invariant 5).
     """
     evidence = Evidence(event_id=feedback.event_id, item_id=item.item_id)
-    weight = round(abs(signed_weight) * ONE)
+    weight, names = round(abs(signed_weight) * ONE), fact_ids(item.facts)
     found = EvidenceUpdate(skill, evidence, limits, usual or {})
     shown = (
-        visit_evidence(item, usual) if signed_weight > 0 else ListEvidence((), dict.fromkeys(fact_ids(item.facts), ONE))
+        visit_evidence(skill, item, usual)
+        if signed_weight > 0
+        # A rejected item is a list of two whose other half was taken.
+        else ListEvidence((), dict.fromkeys(names, ONE // 2), chances=dict.fromkeys(names, ONE))
     )
     if weight:
         facts = item.facts if signed_weight > 0 and weight >= _DISCOVERY_WEIGHT else ()

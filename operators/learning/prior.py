@@ -6,7 +6,16 @@ from functools import lru_cache
 
 from operators.admission import with_applied, with_recent
 from operators.attributes import fact_id, from_fact
-from operators.learning.evidence import DECAY, MAX_COUNT, bet, decay, initial_expected, log_ratio
+from operators.learning.evidence import (
+    DECAY,
+    MAX_COUNT,
+    RARE_SHARE,
+    UNKNOWN_SHARE,
+    bet,
+    decay,
+    initial_expected,
+    log_ratio,
+)
 from operators.learning.tiers import tier_of
 from schemas import MAX_FACTS, ONE, Attribute, AttributeSource, Fact, Interaction, Position, Profile
 
@@ -14,8 +23,6 @@ RECENT = 15
 RECENT_IDS = 32
 # Most attributes of a prior; the paper leaves it open.
 MAX_LINES = 40
-# The share of a value that too few users took to be counted, and of any value of an unknown population, in 1/1024.
-RARE_SHARE, UNKNOWN_SHARE = ONE // 64, ONE // 4
 # Most counters for older interactions: values per dimension, and dimensions, since an app's keys are endless.
 MAX_VALUES, MAX_DIMENSIONS = 48, 24
 

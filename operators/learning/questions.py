@@ -60,8 +60,8 @@ class TasteHistory:
                 continue
             if dimension in CLASSES and line.support:
                 mains.setdefault(dimension, []).append(line)
-            # As `strength`, but pinned lines count only as far as they were taken.
-            if line.taken > line.expected and dimension in _DECIDING and line.tier:
+            # Silent lines decide too, and pinned ones only as far as they were taken.
+            if line.taken > line.expected and dimension in _DECIDING:
                 tastes.setdefault(dimension, {})[line.value] = log_ratio(line.taken, line.expected)
         items.discard(None)
         for dimension, known in mains.items():

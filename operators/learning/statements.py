@@ -100,7 +100,7 @@ def updated_session(
 def _counted(line: SessionLine, shown: ListEvidence, weight: int) -> SessionLine:
     name = line.attribute_id
     taken = (shown.part(name) if name in shown.taken else 0) * weight // ONE
-    expected = shown.shares.get(name, 0) * weight // ONE
+    expected = shown.expected.get(name, 0) * weight // ONE
     if not (taken or expected):
         return line
     counts = {"taken": min(line.taken + taken, MAX_COUNT), "expected": min(line.expected + expected, MAX_COUNT)}

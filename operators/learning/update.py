@@ -18,7 +18,9 @@ from operators.learning.evidence import (
     DECAY,
     DRIFT_ROUNDS,
     DRIFT_WARNING,
+    RARE_SHARE,
     SLOWEST_DECAY,
+    UNKNOWN_SHARE,
     ListEvidence,
     bet,
     counts_of,
@@ -139,9 +141,8 @@ def resolve_visit(
 ) -> SkillDiff:
     """Return the diff of an item taken without a list."""
     found = EvidenceUpdate(skill, Evidence(event_id=visit.event_id, item_id=item.item_id), limits, usual or {})
-    found.count(
-        item.facts, visit_evidence(item, usual), skill.contrasts, aged=inactivity_decay(skill, visit.occurred_at)
-    )
+    shown = visit_evidence(skill, item, usual)
+    found.count(item.facts, shown, skill.contrasts, aged=inactivity_decay(skill, visit.occurred_at))
     return found.diff(visit, stated=expired_statements(skill, visit, source), reasoned_by=COUNTS, source=source)
 
 
@@ -164,7 +165,7 @@ def lesson_of(skill: PolicySkill, event: Contrast | Abstention, usual: Mapping[s
     shown = ListEvidence.of(taken, contrast.unchosen, contrast.in_order)
     common = _common_left(contrast.unchosen, shown)
     if contrast.also:
-        return Lesson(shown if contrast.unchosen else visit_evidence(contrast.chosen, usual), None, common)
+        return Lesson(shown if contrast.unchosen else visit_evidence(skill, contrast.chosen, usual), None, common)
     items, chosen = shown_items(contrast)
     predicted = prediction_of(skill, contrast)
     if (rate := approval_rate(predicted)) is not None:
@@ -194,7 +195,11 @@ def _expected(skill: PolicySkill, shown: ListEvidence, chances: Sequence[int]) -
     A line that explains the choice must not be expected by itself: its own part is taken out of the chance of its value
     (leave one out).
     """
-    shares = {name: min(ONE, sum([chances[place] for place in places])) for name, places in shown.places.items()}
+    # The chances are rounded: those of a hundred items may sum to less than one.
+    total = max(1, sum(chances))
+    shares = {
+        name: ONE * sum([chances[place] for place in places]) // total for name, places in shown.places.items()
+    }
     for line in skill.attributes:
         name = line.attribute_id
         if name in shares and line.kind is not AttributeKind.PATTERN and (own := signed_strength(line)):
@@ -213,9 +218,13 @@ def _common_left(left: Sequence[ItemFacts], shown: ListEvidence) -> list[Fact]:
     return list(named.values())
 
 
-def visit_evidence(item: ItemFacts, usual: Mapping[str, int] | None) -> ListEvidence:
-    """Return the evidence of an item taken without a list."""
-    return ListEvidence(tuple(dict.fromkeys(fact_ids(item.facts))), usual or {})
+def visit_evidence(skill: PolicySkill, item: ItemFacts, usual: Mapping[str, int] | None) -> ListEvidence:
+    """Return the evidence of an item taken without a list: lines bet on it as in a list with the usual shares."""
+    taken = tuple(dict.fromkeys(fact_ids(item.facts)))
+    if usual:
+        return ListEvidence(taken, dict.fromkeys(taken, RARE_SHARE) | usual, chances=usual)
+    known = (line.attribute_id for line in skill.attributes)
+    return ListEvidence(taken, dict.fromkeys((*taken, *known), UNKNOWN_SHARE), chances={})
 
 
 @dataclass
@@ -426,7 +435,7 @@ def _tally(
             begun[name] = counts_of(line)
         part = shown.part(name) if name in taken else 0
         to_taken = part * weight // ONE
-        to_expected = expected[name] * weight // ONE if name in shares else 0
+        to_expected = expected.get(name, 0) * weight // ONE
         nats = bet(*counts_of(line), shares[name], part) * weight // ONE if name in shares else 0
         if name in verdicts:
             more, less = verdicts[name]

@@ -129,7 +129,7 @@ def test_items_at_the_median_have_no_side() -> None:
 
 
 def test_a_dimension_splits_items_by_taste_strength() -> None:
-    lines = [an_attribute("mood: dark", taken=9 * ONE), an_attribute("mood: odd", Tier.SILENT, taken=9 * ONE)]
+    lines = [an_attribute("mood: dark", taken=9 * ONE), an_attribute("mood: odd", taken=ONE, expected=ONE)]
     items = [item_facts("a", "mood: dark"), item_facts("b", "mood: odd"), item_facts("c", "mood: light")]
 
     assert row("by_mood", items, TasteHistory.of(lines)) == [True, False, False]

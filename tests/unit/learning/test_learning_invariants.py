@@ -231,9 +231,10 @@ def test_every_version_stays_within_its_limits(
 def test_only_chosen_facts_and_the_seed_enter_a_skill(
     seed: tuple[Attribute, ...], history: list[PlayedRecord], limits: MergeLimits
 ) -> None:
-    """Invariants 5 and 8: never a fact of an unchosen item, never an invention, never another spelling."""
+    """Invariants 5 and 8: facts of unchosen items stay silent; never an invention, never another spelling."""
     stream = Stream(seed, limits).play(history)
     allowed = {(a.dimension, a.value) for a in seed}
+    left = {("genre", "unchosen"), ("mood", "disliked")}
 
     for skill, (record, _, _) in zip(stream.skills, stream.played, strict=True):
         if isinstance(record, Contrast):
@@ -242,7 +243,8 @@ def test_only_chosen_facts_and_the_seed_enter_a_skill(
             allowed.add((record.line.dimension, record.line.value))
         elif record.action is Action.REWORD:
             allowed |= {(dimension, record.value) for dimension, _ in allowed}
-        assert {(a.dimension, a.value) for a in skill.attributes} <= allowed
+        assert {(a.dimension, a.value) for a in skill.attributes if a.tier} <= allowed
+        assert {(a.dimension, a.value) for a in skill.attributes} <= allowed | left
         assert set(skill.strategy.must_include) <= {value for _, value in allowed}
 
 

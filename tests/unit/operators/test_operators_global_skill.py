@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from operators.global_skill import MAX_SHARES, Population, global_skill
 from operators.learning.prior import observe, statinit
-from schemas import GlobalSkill, Memory, Profile, Tier, decode, encode
+from schemas import ONE, GlobalSkill, Memory, Profile, Tier, decode, encode
 from tests.builders import NOW, an_interaction, facts, texts
 
 
@@ -86,7 +86,12 @@ def test_the_minimum_of_users_holds_for_any_population(
     histories: list[list[tuple[str, ...]]], floor: int, tracked: int
 ) -> None:
     users = users_of(histories)
-    holders = Counter(line.attribute_id for user in users for line in statinit(user) if line.tier >= Tier.MEDIUM)
+    holders = Counter(
+        line.attribute_id
+        for user in users
+        for line in statinit(user)
+        if line.support >= Tier.MEDIUM and 2 * (line.taken + ONE) >= 3 * (line.expected + ONE)
+    )
     population = a_population(*users, tracked=tracked)
     skill = global_skill(population, "g1", NOW, floor)
 

@@ -7,7 +7,7 @@ from operators.graph.items import GraphLimits
 from operators.learning.fold import merge
 from operators.steps import EvolveOutcome, EvolveState, EvolveStep
 from operators.steps.evolve import EvolveEffects
-from schemas import Action, Contrast, ErasedScope, Fact, ItemFacts, Receipt, Tier, line_digest, subject_digest
+from schemas import ONE, Action, Contrast, ErasedScope, Fact, ItemFacts, Receipt, Tier, line_digest, subject_digest
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import (
@@ -120,7 +120,7 @@ class TestFinish:
         assert effects.version.slim is None, "likes and order are as they were, so apps hear nothing"
 
     def test_a_slim_skill_is_sent_when_its_text_changes(self) -> None:
-        low = a_skill(an_attribute(NOIR, Tier.LOW, support=1))
+        low = a_skill(an_attribute(NOIR, Tier.LOW, taken=2 * ONE, support=1))
 
         effects = finished(a_contrast([NOIR]), a_proposal([NOIR]), EvolveState(low))
 

@@ -91,13 +91,15 @@ def choose(skill: PolicySkill, contrast: Contrast) -> EvolveEffects:
 
 
 class TestSignals:
-    @pytest.mark.parametrize(("stars", "taken", "expected"), [(5, ONE, 0), (4, ONE // 2, 0), (2, 0, ONE // 2)])
-    def test_ratings_count_by_their_position_on_the_scale(self, stars: float, taken: int, expected: int) -> None:
+    @pytest.mark.parametrize(
+        ("stars", "added"), [(5, (ONE, 0, 786)), (4, (ONE // 2, 0, 393)), (2, (0, ONE // 2, -415))]
+    )
+    def test_ratings_count_by_their_position_on_the_scale(self, stars: float, added: tuple[int, int, int]) -> None:
         diff = hear(signal("rated", value=stars)).diff
 
         assert diff is not None
         assert diff.count_delta is not None
-        assert diff.count_delta.lines == {id_of(NOIR): (taken, expected)}
+        assert diff.count_delta.lines == {id_of(NOIR): added}
 
     @pytest.mark.parametrize("name", ["disliked", "hidden", "returned"])
     def test_a_strong_dislike_avoids_the_item_only(self, name: str) -> None:
@@ -236,7 +238,7 @@ def test_session_choices_are_in_the_slim_text() -> None:
 
 class TestChange:
     def test_a_drifted_line_falls_silent(self) -> None:
-        skill = a_skill(an_attribute(NOIR, Tier.HIGH, taken=14 * ONE, expected=ONE, support=14))
+        skill = a_skill(an_attribute(NOIR, Tier.HIGH, taken=14 * ONE, expected=ONE, proof=12 * ONE, support=14))
         kinds = []
         for _ in range(12):
             effects = choose(skill, a_contrast([SAGA], [[NOIR], [WAR]]))
