@@ -150,7 +150,7 @@ def bet(taken: int, expected: int, share: int, part: int) -> int:
     reaches e^3, whatever the lists are and whenever one looks.
 
     >>> bet(3 * ONE, ONE, ONE // 4, ONE), bet(3 * ONE, ONE, ONE // 4, 0), bet(ONE, 3 * ONE, ONE // 4, ONE)
-    (481, -229, 0)
+    (481, -228, 0)
     """
     odds = signed_log_ratio(taken, expected)
     if odds <= 0 or not 0 < share < ONE:

@@ -58,9 +58,9 @@ def number_rows(items: Sequence[ItemFacts], usual: UsualNumbers) -> dict[str, Nu
             continue
         mean, variance = _moments(known)
         _, in_domain = usual.get(name, (0.0, variance))
-        # Six digits are short in the log, and the same in every process.
-        unit = float(f"{math.sqrt((variance + in_domain) / 2):.6g}")
-        found[name] = NumberRow(unit, mean, variance, _distances(values, mean, unit))
+        # Six digits are short in the log, and the same in every process. Of tiny differences nothing is left.
+        if unit := float(f"{math.sqrt((variance + in_domain) / 2):.6g}"):
+            found[name] = NumberRow(unit, mean, variance, _distances(values, mean, unit))
         if len(found) == MAX_OUTCOME_NUMBERS:
             break
     return found

@@ -197,9 +197,7 @@ def _expected(skill: PolicySkill, shown: ListEvidence, chances: Sequence[int]) -
     """
     # The chances are rounded: those of a hundred items may sum to less than one.
     total = max(1, sum(chances))
-    shares = {
-        name: ONE * sum([chances[place] for place in places]) // total for name, places in shown.places.items()
-    }
+    shares = {name: ONE * sum([chances[place] for place in places]) // total for name, places in shown.places.items()}
     for line in skill.attributes:
         name = line.attribute_id
         if name in shares and line.kind is not AttributeKind.PATTERN and (own := signed_strength(line)):
@@ -222,7 +220,7 @@ def visit_evidence(skill: PolicySkill, item: ItemFacts, usual: Mapping[str, int]
     """Return the evidence of an item taken without a list: lines bet on it as in a list with the usual shares."""
     taken = tuple(dict.fromkeys(fact_ids(item.facts)))
     if usual:
-        return ListEvidence(taken, dict.fromkeys(taken, RARE_SHARE) | usual, chances=usual)
+        return ListEvidence(taken, {**dict.fromkeys(taken, RARE_SHARE), **usual}, chances=usual)
     known = (line.attribute_id for line in skill.attributes)
     return ListEvidence(taken, dict.fromkeys((*taken, *known), UNKNOWN_SHARE), chances={})
 

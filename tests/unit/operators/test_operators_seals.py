@@ -27,7 +27,7 @@ INJECTED = Injected(
     arm="b",
     companions={"i1": 0.123456789},
     weights_version=7,
-    features=Features(mix={Mix.POPULARITY: (1, 2, 3)}),
+    features=Features(mix={Mix.POPULARITY: (1, 2, 3)}, chances=(300, 400, 324)),
     fit=Fit(nothing=0.1, suits=True, chances=(0.5, 0.3, 0.1)),
 )
 RANKING = a_ranking(ranked_by=RankedBy.SAGER, injected=INJECTED)

@@ -165,7 +165,7 @@ def test_twenty_choices_change_the_text_a_few_times(seed: int) -> None:
     texts = [slim(skill, gate=OUTPUT_GATE).text for skill, _, _ in versions]
     fresh = [slim(skill.model_copy(update={"slim_lines": ()}), gate=OUTPUT_GATE).text for skill, _, _ in versions]
     changes, without = (sum(before != after for before, after in pairwise(each)) for each in (texts, fresh))
-    assert changes <= 5, texts
-    assert 2 * changes <= without, "without a memory of its lines the text changes twice as often"
+    assert changes <= 3, texts
+    assert changes <= without, "without a memory of its lines the text changes more often"
     assert sum(sent is not None for _, _, sent in versions) <= changes + 1
     assert "noir" in texts[-1]
