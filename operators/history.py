@@ -1,14 +1,17 @@
 """A skill's past: earlier versions, and the history of a line."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from operators.habit_directions import BY_PREFIX, is_number_line
 from operators.learning.choice_model import ListFeatures
 from operators.learning.fold import fold, initial_skill, merge
+from operators.learning.tiers import proven_tier
 from operators.learning.tradeoffs import without_number
-from operators.weights import DEFAULT_WEIGHTS
+from operators.stated import is_free, lasting_statements
+from operators.weights import DEFAULT_WEIGHTS, number_dimension
 from schemas import (
     Attribute,
     ItemFacts,
@@ -17,7 +20,10 @@ from schemas import (
     SkillChange,
     SkillChangeKind,
     SkillDiff,
+    Stance,
+    Statement,
     StatementChange,
+    Tier,
 )
 
 
@@ -117,3 +123,42 @@ def _first_chance(items: Sequence[ItemFacts], skill: PolicySkill) -> float:
     features = ListFeatures.of(items, skill.attributes, weights=DEFAULT_WEIGHTS, sums=skill.numbers)
     scores = [round(score, 9) for score in features.skill(DEFAULT_WEIGHTS)]
     return 1 / scores.count(scores[0]) if scores[0] == max(scores) else 0.0
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """A statement that the person's choices since then contradict.
+
+    `line` is what they follow instead of the statement, None if they leave what it prefers; `proof` is in 1/1024 nats.
+    """
+
+    statement: Statement
+    line: Attribute | None
+    proof: int
+
+
+def disagreements(skill: PolicySkill, diffs: Sequence[SkillDiff]) -> Iterator[Disagreement]:
+    """Yield the lasting statements that the choices since then contradict, with the proof of a medium line."""
+    lines = {line.attribute_id: line for line in skill.attributes}
+    numbers = {line.dimension: line for line in skill.attributes if is_number_line(line.attribute_id)}
+    for said in lasting_statements(skill.stated):
+        since = [diff.count_delta for diff in diffs if diff.is_contrast and diff.version > said.since]
+        line, proof = lines.get(said.attribute_id), 0
+        counts = [delta.lines.get(said.attribute_id, (0, 0, 0)) for delta in since if delta is not None]
+        if said.bound is not None:
+            line = numbers.get(number_dimension(said.bound.measure)) if is_free(said.bound) else None
+            sums = [delta.numbers.proofs for delta in since if delta is not None and delta.numbers is not None]
+            proof = sum(each.get(said.bound.measure, 0) for each in sums) if line is not None else 0
+        elif said.stance is Stance.AVOIDS:
+            proof = sum(nats for *_, nats in counts) if line is not None else 0
+        else:
+            line, proof = None, _proof_of_leaving(*(sum(each[place] for each in counts) for place in (0, 1)))
+        if proven_tier(proof) >= Tier.MEDIUM:
+            yield Disagreement(said, line, proof)
+
+
+def _proof_of_leaving(taken: int, expected: int) -> int:
+    # Chernoff's bound on the chance of so few takings, in nats.
+    if taken >= expected:
+        return 0
+    return round(expected - taken + (taken * math.log(taken / expected) if taken else 0))

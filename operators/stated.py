@@ -104,10 +104,15 @@ def rejects(statement: Statement, item: ItemFacts, names: Iterable[str]) -> bool
     return item.item_id == statement.item_id if statement.item_id is not None else statement.attribute_id in names
 
 
+def is_free(bound: Bound) -> bool:
+    """True if a bound has no limit: its measure does not matter to the person."""
+    return bound.above is None and bound.below is None
+
+
 def _breaks(bound: Bound, item: ItemFacts) -> bool | None:
     # True if an item is outside a bound; None if it has no such measure, or the bound no limit.
     amount = item.measures.get(bound.measure)
-    if amount is None or (bound.above is None and bound.below is None):
+    if amount is None or is_free(bound):
         return None
     return (bound.above is not None and amount <= bound.above) or (bound.below is not None and amount >= bound.below)
 

@@ -48,7 +48,7 @@ class Scope(StrEnum):
 
 
 class Bound(Model):
-    """A bound of a measure: `under 20`, or `cheaper` than shown items."""
+    """A bound of a measure: `under 20`, or `cheaper` than shown items; without a limit, it does not matter."""
 
     measure: Measure
     above: Amount | None = Field(None, description="Only items with more than this.")

@@ -16,6 +16,7 @@ from operators.stated import (
     bound_attribute,
     is_doubtful,
     is_expired,
+    is_free,
     item_attribute,
     live_session,
     rejects,
@@ -181,7 +182,7 @@ class StatementUpdate:
             is_same = each.attribute_id == subject.attribute_id
             is_opposite = is_same and each.stance is not stance and Stance.AVOIDS in (stance, each.stance)
             is_reversed = each.attribute_id == subject.over and each.over == subject.attribute_id
-            if is_opposite or is_reversed:
+            if is_opposite or is_reversed or _frees(subject.bound, each.bound):
                 self._withdraw(each.statement_id, _CONTRADICTED)
         name = statement_id(stance, subject.attribute_id)
         before = self._held.pop(name, None)
@@ -238,6 +239,15 @@ def _attribute(dimension: str, value: str) -> str:
     return attribute_id(kind, dimension[:40], value)
 
 
+def _frees(said: Bound | None, before: Bound | None) -> bool:
+    # "Price does not matter" ends the limits of prices.
+    if said is None or before is None or not is_free(said):
+        return False
+    return before.measure is said.measure and not is_free(before)
+
+
 def _describe_bound(bound: Bound) -> str:
+    if is_free(bound):
+        return f"any {bound.measure.value}"
     sides = (("above", bound.above), ("below", bound.below))
     return " ".join([bound.measure.value, *(f"{side} {limit:g}" for side, limit in sides if limit is not None)])

@@ -7,6 +7,7 @@ from typing import Any
 from duckdb import DuckDBPyConnection
 from starlette.responses import Response
 
+from operators.history import disagreements
 from operators.language.output_policy import OutputGate
 from operators.learning.evidence import is_counted
 from operators.stated import avoided_ids, is_doubtful, is_expired, live_statements
@@ -21,6 +22,7 @@ from streams.policies import output_gate
 from streams.views.cards import CardLineView, card_line_view, card_versions
 from streams.views.line_history import UnknownLine, explain
 from streams.views.phrases import WITHHELD_REASONS, actor_of, names_of, shift_phrase, statement_words, validity
+from streams.views.sentences import disagreement_sentence
 from streams.views.skills import UnknownUser
 
 MOST_FOUND = 50
@@ -84,6 +86,10 @@ def _skill(con: DuckDBPyConnection, api: Api, user: str, domain: str | None, now
         "withheld": withheld_reasons(lines, output_gate(api.settings)),
         "scale": max([ONE, *(max(line.taken, line.expected) for line in lines if is_counted(line))]),  # of the bars
         "stated": [stated(skill, each.statement_id, now) for each in skill.stated],
+        "disagreements": {
+            found.statement.statement_id: disagreement_sentence(found)
+            for found in (disagreements(skill, read.diffs(con, user, domain)) if skill.stated else ())
+        },
         "sessions": [each for each in skill.sessions if each.until > now and each.lines],
         "slim": slim and slim.text,
         "slim_now": slim and slim.is_within(now, slim.session_id) and slim.session_text,

@@ -9,7 +9,15 @@ from duckdb import DuckDBPyConnection
 from pydantic import BaseModel, ConfigDict
 
 from operators.attributes import fact_ids
-from operators.history import LineEvent, at_version, line_steps, line_value, lines_by_version, statement_steps
+from operators.history import (
+    LineEvent,
+    at_version,
+    disagreements,
+    line_steps,
+    line_value,
+    lines_by_version,
+    statement_steps,
+)
 from operators.language.output_policy import OutputGate
 from operators.learning.evidence import describe_proof, format_count, is_counted
 from operators.stated import avoided_ids, is_expired
@@ -18,7 +26,7 @@ from streams.analytics import read
 from streams.analytics.read import EvidenceChoice
 from streams.exceptions import StreamsError
 from streams.views.phrases import WITHHELD_REASONS, actor_of, certainty_words, names_of, statement_words, validity
-from streams.views.sentences import LineStep, sentence, statement_sentence
+from streams.views.sentences import LineStep, disagreement_sentence, sentence, statement_sentence
 from streams.views.skills import NEAREST, read_log
 
 # A line's value counts this many of the newest choices; fewer than five say nothing.
@@ -41,6 +49,7 @@ class LineHistory(BaseModel):
     state: str
     now: Attribute | Statement | None
     withheld_reason: str | None = None
+    disagreement: str = ""  # of the person's words and choices
     without_it: str = ""  # the misses that the line saved lately
     steps: list[LineStep]  # oldest first
 
@@ -62,8 +71,9 @@ def explain(
     skill = at_version(diffs, diffs[-1].version)
     assert skill is not None  # noqa: S101 - the log has its last version
     changes = statement_steps(diffs, attribute_id)
+    disagreement = _disagreement(skill, diffs, attribute_id)
     if changes:
-        return _statement(changes, skill, attribute_id, now)
+        return _statement(changes, skill, attribute_id, now).model_copy(update={"disagreement": disagreement})
     found = line_steps(diffs, attribute_id)
     if not found:
         raise UnknownLine(_unknown_line(diffs, attribute_id))
@@ -80,9 +90,19 @@ def explain(
         state=certainty_words(line) + ("" if line is None else _silence(skill, attribute_id, now)),
         now=line,
         withheld_reason=rejection and WITHHELD_REASONS[rejection.value],
+        disagreement=disagreement,
         without_it=_value(diffs, {event: lists[event] for event in recent if event in lists}, attribute_id),
         steps=[_step(con, step, choices, lists, lines.get((step.diff.version, step.attribute_id))) for step in found],
     )
+
+
+def _disagreement(skill: PolicySkill, diffs: Sequence[SkillDiff], name: str) -> str:
+    """Return the sentence on a line or statement whose words and choices disagree."""
+    for found in disagreements(skill, diffs) if skill.stated else ():
+        ids = (found.statement.statement_id, found.statement.attribute_id, found.line and found.line.attribute_id)
+        if name in ids:
+            return disagreement_sentence(found)
+    return ""
 
 
 def _value(diffs: Sequence[SkillDiff], lists: Mapping[str, Sequence[ItemFacts]], attribute_id: str) -> str:

@@ -5,9 +5,11 @@ from datetime import datetime
 
 from pydantic import BaseModel, ConfigDict
 
+from operators.history import Disagreement
+from operators.learning.evidence import describe_proof
 from schemas import DiffTrigger
 from streams.analytics.read import EvidenceChoice
-from streams.views.phrases import SURE, number_word
+from streams.views.phrases import SURE, number_word, statement_words
 
 _SHARE = re.compile(r"chosen, and (\d+)% of the others have it")
 _PASSED = re.compile(r"passed over (\d+) times in this ranking")
@@ -95,6 +97,14 @@ def statement_sentence(kind: str, words: str, actor: str | None, reason: str) ->
     stated = f"You said: “{words}”." if words else "You stated it in a form, or by a strong signal."
     sentence = _STATED.get(kind, stated).format(who=_capital(actor) if actor else "Someone")
     return sentence + (f" The reason noted: “{reason}”." if reason else "")
+
+
+def disagreement_sentence(found: Disagreement) -> str:
+    """Word a statement that the choices since then contradict."""
+    words = f"“{found.statement.words}”" if found.statement.words else statement_words(found.statement)
+    effect = "leave it" if found.line is None else f"go by “{found.line.value}”"
+    proof = describe_proof(found.proof)
+    return f"Your words and choices disagree: {words}, but your choices since then {effect}; {proof}."
 
 
 def sentence(step: LineStep) -> str:

@@ -438,7 +438,7 @@ export interface components {
             refused: number;
             results: components["schemas"]["EventOutcome"][];
         };
-        /** @description A bound of a measure: `under 20`, or `cheaper` than shown items. */
+        /** @description A bound of a measure: `under 20`, or `cheaper` than shown items; without a limit, it does not matter. */
         Bound: {
             measure: components["schemas"]["Measure"];
             /** @description Only items with more than this. */
@@ -928,6 +928,8 @@ export interface components {
             state: string;
             now: components["schemas"]["Attribute"] | components["schemas"]["Statement"] | null;
             withheld_reason?: string | null;
+            /** @default  */
+            disagreement: string;
             /** @default  */
             without_it: string;
             steps: components["schemas"]["LineStep"][];

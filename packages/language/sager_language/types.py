@@ -113,7 +113,7 @@ class Strength(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A limit of a measure; one of both sides is given, exclusive."""
+    """A limit of a measure, exclusive; without a side, the measure does not matter."""
 
     measure: Measure
     above: float | None = None

@@ -42,6 +42,8 @@ def _told(read: Read) -> str:
     said = read.statement
     scope = f" @{read.scope.value}" if read.scope else ""
     if said.bound is not None:
+        if said.bound.above is None and said.bound.below is None:
+            return f"any {said.bound.measure.value}{scope}"
         less = said.bound.below is not None
         amount = said.bound.below if less else said.bound.above
         return f"{said.bound.measure.value}{'<' if less else '>'}{amount:g}{scope}"

@@ -82,8 +82,8 @@ def explain(user: User, attribute: LineOrStatement, domain: InDomain, as_json: A
     print_rows(rows, f"{found.words}, in {domain}: {found.state}", whole=["when"])
     if unrelated := len(found.steps) - len(steps):
         print(f"A model judged {unrelated} other choices to be unrelated.")
-    if found.without_it:
-        print(found.without_it)
+    for remark in filter(None, (found.without_it, found.disagreement)):
+        print(printable(remark))
     if found.withheld_reason is not None:
         print(f"Apps and models do not get this line, because it is {found.withheld_reason}.")
 

@@ -11,13 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from operators.evolve.proposals import Proposal, ValidatedProposal
-from operators.history import line_value
+from operators.history import disagreements, line_value
 from operators.learning.choice_model import ListFeatures
 from operators.learning.commands import resolve_command
 from operators.learning.fold import fold, initial_skill, merge
 from operators.learning.limits import MergeLimits
 from operators.learning.number_lines import number_line_id, proven_tier
 from operators.learning.questions import shown_items
+from operators.learning.statements import StatementSubject, StatementUpdate
 from operators.learning.tradeoffs import number_evidence, number_rows, pair, personal_weights
 from operators.learning.update import prediction_of, resolve_choice
 from operators.numbers import DeclaredNumber
@@ -26,7 +27,24 @@ from operators.slim import slim
 from operators.slim.trade_offs import number_weights, trade_off_of
 from operators.steps import EvolveState, EvolveStep
 from operators.weights import RankWeights
-from schemas import ONE, Action, Contrast, ItemFacts, PolicySkill, SkillDiff, Tier, decode, encode, line_digest
+from schemas import (
+    ONE,
+    Action,
+    Bound,
+    Contrast,
+    Directive,
+    Evidence,
+    ItemFacts,
+    Measure,
+    PolicySkill,
+    Scope,
+    SkillDiff,
+    Stance,
+    Tier,
+    decode,
+    encode,
+    line_digest,
+)
 from schemas.diffs import TradeOff
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
@@ -268,3 +286,14 @@ def test_a_declared_number_has_the_operator_s_words() -> None:
     [line] = [each for each in skill.attributes if each.attribute_id == CHEAPER]
     assert line.value == "bargains first"
     assert output_gate(settings).rejection(line.dimension, line.value) is None
+
+
+@pytest.mark.parametrize(("choose", "words"), [(cheapest, ["cheaper first"]), (blindly, [])])
+def test_a_person_to_whom_the_price_does_not_matter_disagrees_with_choices_by_price(choose, words) -> None:
+    log = played(choose, 20)
+    about = StatementSubject.of(Directive(stance=Stance.PREFERS, bound=Bound(measure=Measure.PRICE)), {})
+    stated = StatementUpdate(initial_skill("ann", "trips", (), log[0]), log[0], Evidence(event_id="w"), None)
+    stated.state(Stance.PREFERS, about, "the price does not matter", Scope.ALWAYS)
+    skill = skill_of(log).model_copy(update={"stated": stated.current})
+
+    assert [found.line.value for found in disagreements(skill, log)] == words

@@ -7,14 +7,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.admission import is_applied
-from operators.history import line_steps
+from operators.evolve.proposals import Proposal, ValidatedProposal
+from operators.history import disagreements, line_steps
 from operators.learning.commands import resolve_command
 from operators.learning.evidence import drift_detected, page_hinkley
 from operators.learning.fold import initial_skill, merge
-from schemas import ONE, Action, AttributeSource, PolicySkill, SkillCommand, SkillDiff, Tier
+from operators.learning.statements import StatementSubject, StatementUpdate
+from operators.learning.update import resolve_choice
+from schemas import (
+    ONE,
+    Action,
+    AttributeSource,
+    Directive,
+    Evidence,
+    PolicySkill,
+    Scope,
+    SkillCommand,
+    SkillDiff,
+    Stance,
+    Tier,
+)
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
-from tests.builders import DOMAIN, USER, a_command, a_position, a_proposal, an_attribute, evolve, id_of
+from tests.builders import DOMAIN, USER, a_command, a_contrast, a_position, a_proposal, an_attribute, evolve, id_of
 
 NOIR, SAGA = "genre: noir", "genre: saga"
 
@@ -109,3 +124,26 @@ def test_drift_tests_of_prior_lines_need_more_evidence() -> None:
 @given(st.integers(0, 64 * ONE), st.integers(1, ONE - 1), st.booleans())
 def test_the_cusum_stays_within_bounds(drift: int, share: int, taken: bool) -> None:
     assert 0 <= page_hinkley(SURE.model_copy(update={"drift": drift}), share, taken) <= 64 * ONE
+
+
+@pytest.mark.parametrize(
+    ("stance", "value", "values"),
+    [
+        (Stance.AVOIDS, "saga", ["saga"]),
+        (Stance.PREFERS, "noir", [None]),
+        (Stance.PREFERS, "saga", []),
+        (Stance.AVOIDS, "noir", []),
+    ],
+)
+def test_choices_disagree_with_a_statement_that_they_contradict(stance: Stance, value: str, values: list[str]) -> None:
+    skill, log = initial_skill(USER, DOMAIN, (), a_command()), []
+    for number in range(16):
+        contrast = a_contrast([SAGA], [[NOIR], ["genre: war"]], event_id=f"c{number}")
+        log.append(resolve_choice(skill, ValidatedProposal(Proposal()), contrast))
+        skill = merge(skill, log[-1])
+    stated = StatementUpdate(initial_skill(USER, DOMAIN, (), log[0]), log[0], Evidence(event_id="w"), None)
+    about = StatementSubject.of(Directive(stance=stance, dimension="genre", value=value), {})
+    stated.state(stance, about, "", Scope.ALWAYS)
+    skill = skill.model_copy(update={"stated": stated.current})
+
+    assert [found.line and found.line.value for found in disagreements(skill, log)] == values

@@ -42,6 +42,7 @@ class Meaning(StrEnum):
     INSTEAD = "instead"
     CONTRAST = "contrast"
     COMPARES = "compares"
+    IGNORES = "ignores"
     TOO = "too"
     BELOW = "below"
     AT_MOST = "at-most"
@@ -119,6 +120,7 @@ class Language:
         ordinals: places by their names; -1 is the last.
         comparisons: what more or less of a measure is called.
         too: words for too much or too little of a measure, with the bound that is wanted instead.
+        measures: the names of measures.
         units: measure and factor of a unit.
         everything: words for all that is shown.
         endings: of words, with their simple form.
@@ -155,6 +157,7 @@ class Language:
     ordinals: Mapping[str, int]
     comparisons: Mapping[str, More]
     too: Mapping[str, More]
+    measures: Mapping[str, More]
     units: Mapping[str, tuple[Measure, float]]
     everything: frozenset[str]
     endings: Endings
@@ -180,11 +183,13 @@ class _Loader(Sections):
         self._ordinals = {_spaced(word): int(place) for word, place in _pairs(self.lines("ordinals"))}
         self._comparisons = self._measures("comparisons")
         self._too = self._measures("too-much")
+        self._named_measures = self._measures("measures")
         self._units = dict(self._read_units())
         units = _any(self._units)
         self.words |= {
             "m": f"(?P<m>{_any(self._comparisons)})",
             "too": f"(?P<m>{_any(self._too)})",
+            "measure": f"(?P<m>{_any(self._named_measures)})",
             "n": f"(?P<n>{_AMOUNT.format(units=units)})",
             "ordinal": f"(?P<ordinal>{_any(self._ordinals)})",
             "letter": f"(?P<letter>[a-z]{BETWEEN})",
@@ -226,6 +231,7 @@ class _Loader(Sections):
             ordinals=self._ordinals,
             comparisons=self._comparisons,
             too=self._too,
+            measures=self._named_measures,
             units=self._units,
             everything=self.plain("everything"),
             endings=self._endings(),
@@ -274,7 +280,7 @@ class _Loader(Sections):
         return {name: tuple(values) for name, values in found.items()}
 
     def _reserved(self) -> frozenset[str]:
-        named = {"endings", "nouns", "units", "ordinals", "comparisons", "too-much", "names"}
+        named = {"endings", "nouns", "units", "ordinals", "comparisons", "too-much", "measures", "names"}
         lines = [line for name, found in self._sections.items() if name not in named for line in found]
         told = [line.partition(": ")[2] or line.partition(" = ")[2] or line for line in lines]
         words = {word for line in told for word in literals(line)}

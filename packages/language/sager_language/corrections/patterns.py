@@ -10,6 +10,7 @@
 | `{w}` | any word |
 | `{x}`, `{y}` | a name: of a fact or an item, or of several |
 | `{m}` | a comparison, such as `cheaper` |
+| `{measure}` | the name of a measure, such as `the price` |
 | `{n}` | an amount, such as `20 euros` |
 
 Nothing in it repeats without a limit, and each pattern is tried only where a clause begins.

@@ -13,7 +13,7 @@ from sager_language.corrections.names import Named
 from sager_language.corrections.phrases import MAX_LIST, Phrases
 from sager_language.corrections.tokens import ASKS, COLON, PAUSE, STOP, STOPS
 from sager_language.corrections.units import Spelt, Unit, plain, spans
-from sager_language.types import MAX_QUOTED_CHARS, Item, Scope, Stance, Statement
+from sager_language.types import MAX_QUOTED_CHARS, Bound, Item, Scope, Stance, Statement
 
 # Of a text; what follows is not read.
 MAX_CLAUSES: Final = 96
@@ -259,6 +259,8 @@ class Reader:
         self, pattern: Pattern, groups: Mapping[str, str | None], phrase: Sequence[Unit] | None
     ) -> Statement | None:
         measure = plain(groups.get("m") or "")
+        if pattern.meaning is Meaning.IGNORES:
+            return Statement(stance=Stance.PREFERS, bound=Bound(self._language.measures[measure].measure))
         more = self._language.comparisons.get(measure) or self._language.too.get(measure)
         if amount := plain(groups.get("n") or ""):
             meaning = pattern.meaning
@@ -285,7 +287,8 @@ class Reader:
 
 _MEASURES: Final = frozenset(
     {
-        *(Meaning.COMPARES, Meaning.TOO, Meaning.BELOW, Meaning.AT_MOST, Meaning.ABOVE, Meaning.AT_LEAST),
+        *(Meaning.COMPARES, Meaning.IGNORES, Meaning.TOO),
+        *(Meaning.BELOW, Meaning.AT_MOST, Meaning.ABOVE, Meaning.AT_LEAST),
         *(Meaning.BEFORE, Meaning.UNTIL, Meaning.SINCE, Meaning.AFTER),
     }
 )
