@@ -5,13 +5,13 @@
 Each folder in `--panels` has lists that people saw (docs/datasets.md); `--data` is a data set of visits, with drawn
 lists. Prints a JSON object per figure:
 
-* `panel`: Hit@1 of three arms, and the product's gain; `one by one`, each choice is an approval and a rejection.
+* `panel`: Hit@1 of three arms, and the product's gain; `one by one`: a choice is an approval and a rejection.
 * `blind`: medium lines per person if all choose at random, and if they choose as they did.
 * `planted`: how soon a line finds a rule that people follow, but for one slip in ten. A fifth of the people follow it,
   the others choose as they did; each person is once among the fifth. If the lists are `shuffled`, each attribute by
   itself, other lines are invented.
-* `saved`: misses that a medium line saves in 40 later choices: `alone`, without the line in the ranking, and
-  `beyond_domain`, with the domain's weight instead of a number's.
+* `saved`: misses that a medium line saves in 40 later choices: `alone`, if only the skill ranks, and `beyond_domain`,
+  if the domain's weights rank too.
 """
 
 import argparse
@@ -32,12 +32,8 @@ from evaluation.plans import Choice, ListKind, Plan, plans
 from evaluation.simulation import Turn, simulate
 from evaluation.skill_arms import FORMER, POPULATION, SAGER, STREAM_RULES, RankBy, SkillArm
 from evaluation.stream import choose, in_order, simulate_user
-from operators.attributes import fact_ids
-from operators.habit_directions import is_number_line
-from operators.learning.choice_model import ListFeatures
-from operators.learning.evidence import signed_strength
+from operators.history import miss_saved
 from operators.learning.number_lines import number_line_id
-from operators.rank import rank
 from schemas import Attribute, AttributeSource, ItemFacts, Tier
 from streams.importers import Visit
 
@@ -139,24 +135,17 @@ def _note(line_id: str, followers: Collection[str], after: dict[str, int], arm: 
 
 def saved(plan: Plan, seed: int) -> Iterator[dict[str, Any]]:
     """Misses that medium lines save in 40 later choices."""
-    gains: dict[str, dict[str, list[int]]] = {way: defaultdict(list) for way in ("alone", "beyond_domain")}
+    gains: dict[str, dict[str, list[float]]] = {way: defaultdict(list) for way in ("alone", "beyond_domain")}
     lines = set[tuple[str, str]]()
 
     def look(arm: SkillArm, turn: Turn[Choice]) -> None:
-        said = _said(arm, turn.user_id)
-        if not said or not turn.shown.shown:
-            return
-        items, features = arm.features(turn.user_id, turn.shown)
-
-        def is_hit(by: ListFeatures) -> bool:
-            best = rank(items, by, seed=turn.shown.request_id, weights=arm.weights)[0][0]
-            return best.item_id == turn.shown.taken.item_id
-
-        hit = is_hit(features)
-        for line in said:
-            lines.add((turn.user_id, line.attribute_id))
-            for way, of_user in gains.items():
-                of_user[turn.user_id].append(hit - is_hit(without(features, line, items, way == "alone")))
+        user_id, choice, skill = turn.user_id, turn.shown, arm.skills[turn.user_id]
+        names = sorted(choice.candidates, key=lambda name: name != choice.taken.item_id)
+        items = [plan.facts[name] for name in names]
+        for line in _said(arm, user_id):
+            lines.add((user_id, line.attribute_id))
+            gains["alone"][user_id].append(miss_saved(skill, items, line.attribute_id))
+            gains["beyond_domain"][user_id].append(miss_saved(skill, items, line.attribute_id, arm.weights))
 
     play(plan, seed, look)
     found: dict[str, Any] = {"lines": len(lines), "people": len(gains["alone"])}
@@ -173,21 +162,6 @@ def play(plan: Plan, seed: int, look: Look = lambda *_: None) -> SkillArm:
     arm = SkillArm(STREAM_RULES[SAGER], plan)
     asyncio.run(simulate(in_order(plan, seed), arm, choose, lambda turn, *_: look(arm, turn)))
     return arm
-
-
-def without(features: ListFeatures, line: Attribute, items: list[ItemFacts], alone: bool) -> ListFeatures:
-    """The features without a line; unless `alone`, a number keeps the domain's weight."""
-    dimensions = dict(features.dimensions)
-    row = dimensions.pop(line.dimension, None)
-    if is_number_line(line.attribute_id):
-        name = line.dimension.removeprefix("by_")
-        numbers = {other: values for other, values in features.numbers.items() if other != name or not alone}
-        return replace(features, dimensions=dimensions, numbers=numbers)
-    if row is not None:
-        own = signed_strength(line)
-        has = [line.attribute_id in fact_ids(item.facts) for item in items]
-        dimensions[line.dimension] = [value - own * held for value, held in zip(row, has, strict=True)]
-    return replace(features, dimensions=dimensions)
 
 
 def following(plan: Plan, number: str, followers: Collection[str], seed: int) -> Plan:

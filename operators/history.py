@@ -11,7 +11,7 @@ from operators.learning.fold import fold, initial_skill, merge
 from operators.learning.tiers import proven_tier
 from operators.learning.tradeoffs import without_number
 from operators.stated import is_free, lasting_statements
-from operators.weights import DEFAULT_WEIGHTS, number_dimension
+from operators.weights import DEFAULT_WEIGHTS, RankWeights, number_dimension
 from schemas import (
     Attribute,
     ItemFacts,
@@ -105,10 +105,21 @@ def line_value(diffs: Sequence[SkillDiff], lists: Mapping[str, Sequence[ItemFact
     for diff in diffs:
         items = lists.get(diff.event_id, ())
         if diff.is_contrast and len(items) > 1:
-            saved += _first_chance(items, before) - _first_chance(items, _without(before, attribute_id))
+            saved += miss_saved(before, items, attribute_id)
             choices += 1
         before = merge(before, diff)
     return LineValue(saved, choices)
+
+
+def miss_saved(
+    skill: PolicySkill, items: Sequence[ItemFacts], attribute_id: str, weights: RankWeights = DEFAULT_WEIGHTS
+) -> float:
+    """Return 1 if only a line puts the first of the items in the first place, and -1 if it displaces it.
+
+    With a domain's weights, a line about a number is worth how the person differs from the domain.
+    """
+    without = _without(skill, attribute_id)
+    return _first_chance(items, skill, weights) - _first_chance(items, without, weights)
 
 
 def _without(skill: PolicySkill, attribute_id: str) -> PolicySkill:
@@ -118,10 +129,11 @@ def _without(skill: PolicySkill, attribute_id: str) -> PolicySkill:
     return skill.model_copy(update={"attributes": lines, "numbers": numbers})
 
 
-def _first_chance(items: Sequence[ItemFacts], skill: PolicySkill) -> float:
-    # The chance that the first of the items stands first, by the skill alone; equal scores share it.
-    features = ListFeatures.of(items, skill.attributes, weights=DEFAULT_WEIGHTS, sums=skill.numbers)
-    scores = [round(score, 9) for score in features.skill(DEFAULT_WEIGHTS)]
+def _first_chance(items: Sequence[ItemFacts], skill: PolicySkill, weights: RankWeights) -> float:
+    # The chance that the first of the items stands first, without the community; equal scores share it.
+    features = ListFeatures.of(items, skill.attributes, weights=weights, sums=skill.numbers)
+    parts = zip(features.skill(weights), features.domain(weights), strict=True)
+    scores = [round(own + shared, 9) for own, shared in parts]
     return 1 / scores.count(scores[0]) if scores[0] == max(scores) else 0.0
 
 
