@@ -110,7 +110,8 @@ def _value(diffs: Sequence[SkillDiff], lists: Mapping[str, Sequence[ItemFacts]],
     if value.choices < FEWEST_CHOICES:
         return ""
     saved = round(value.saved)
-    words = f"{abs(saved)} {'more' if saved > 0 else 'fewer'} misses" if saved else "as many misses"
+    more = f"{abs(saved)} more" if saved > 0 else f"{abs(saved)} fewer" if saved else "as many"
+    words = f"{more} miss{'' if abs(saved) == 1 else 'es'}"
     return f"Without this line, {words} in the last {value.choices} choices."
 
 
