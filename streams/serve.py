@@ -45,7 +45,7 @@ class ApiHealth:
 
     def why_not_live(self) -> list[str]:
         """Return the reasons to restart the process."""
-        return ["topics are not followed any more"] if self.api is not None and self.api.cache.has_failed else []
+        return []  # the follower of topics recovers from errors by itself
 
     def why_not_ready(self) -> list[str]:
         """Return the reasons why requests about users would fail."""

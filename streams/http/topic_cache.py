@@ -4,14 +4,13 @@ import secrets
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, TypeVar
 
 import orjson
-from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, Message, TopicPartition
+from confluent_kafka import Message
 from pydantic import TypeAdapter, ValidationError
 
 from operators.steps.rank import RankStep
@@ -19,15 +18,12 @@ from schemas import TOPICS, BadRecord, Card, Event, GlobalSkill, PolicySkill, Sl
 from streams.caching import compressed, decompressed
 from streams.http import replies
 from streams.http.problems import Problem
-from streams.kafka.clients import client_config, no_group
-from streams.kafka.follower import partitions_of
+from streams.kafka.follower import Follower
 from streams.kafka.scanner import int_of
 from streams.settings import Settings
 from streams.steps import rank_of
 
 READER = "http"  # part of the group name that librdkafka requires but never joins
-POLL_SECONDS = 0.5
-BATCH = 500
 # Changes of slim skills kept for streams to resume. Less than a day: Kafka drops the tombstones of erased users then.
 CHANGES, CHANGES_MS = 50_000, 20 * 3_600_000
 
@@ -59,11 +55,11 @@ class StreamPosition:
             return None
 
 
-class TopicCache:
+class TopicCache(Follower):
     """Follows topics in a thread; all threads may read."""
 
     def __init__(self, settings: Settings, waiting: replies.ReplyWaiter) -> None:
-        self._settings, self._replies = settings, waiting
+        self._replies = waiting
         self._numbering = secrets.token_hex(4) if settings.embedded else "kafka"
         self._step: RankStep | None = None
         self.is_closing = False  # True ends all streams
@@ -76,30 +72,13 @@ class TopicCache:
             SlimSkill.TOPIC: self.slims, PolicySkill.TOPIC: {}, Card.TOPIC: {}, GlobalSkill.TOPIC: {}
         }  # fmt: skip
         self.positions: dict[int, int] = {}  # the next offset of each partition of the slim skills
-        self._unread: set[tuple[str, int]] = set()
-        self.is_ready = False  # True once all records that existed at the start are read
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._follow, name="live", daemon=True)
-
-    @property
-    def has_failed(self) -> bool:
-        """True if the thread has crashed, and the data is outdated."""
-        return self._thread.ident is not None and not self._thread.is_alive() and not self._stop.is_set()
+        bases, more = (*self._tables, *replies.TOPICS), {"fetch.wait.max.ms": 100}
+        super().__init__(settings, bases, self._on_record, group=READER, from_end=replies.TOPICS, **more)
 
     def check_ready(self) -> None:
         """Raise a 503 problem while the topics are still being read."""
         if not self.is_ready:
             raise Problem(503, "the slim skills are being read: try again", {"Retry-After": "1"})
-
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """End the thread."""
-        self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join(10)
 
     def slim(self, user: str, domain: str) -> SlimSkill | None:
         """Return the user's slim skill in this domain, if any."""
@@ -194,38 +173,10 @@ class TopicCache:
                 self.positions[partition] = offset + 1
                 self.change_count += 1
 
-    def _follow(self) -> None:
-        settings = self._settings
-        wanted = {"enable.partition.eof": True, "auto.offset.reset": "earliest", "fetch.wait.max.ms": 100}
-        consumer = Consumer(client_config(settings, **no_group(READER), **wanted))
-        bases = {settings.topic(base): base for base in (*self._tables, *replies.TOPICS)}
-        try:
-            chosen = []
-            for name, base in bases.items():
-                begin = OFFSET_BEGINNING if base in self._tables else OFFSET_END
-                chosen += [TopicPartition(name, each, begin) for each in partitions_of(consumer, name, self._stop)]
-            if self._stop.is_set():
-                return
-            self._unread = {(each.topic, each.partition) for each in chosen}
-            consumer.assign(chosen)
-            while not self._stop.is_set():
-                # `consume` alone would wait for a full batch.
-                first = consumer.poll(POLL_SECONDS)
-                for message in [] if first is None else [first, *consumer.consume(BATCH - 1, 0)]:
-                    self._on_message(bases, message)
-                if not self._unread:
-                    self.is_ready = True
-        finally:
-            self.is_ready = False  # the data is outdated
-            consumer.close()
-
-    def _on_message(self, bases: Mapping[str, str], message: Message) -> None:
-        error, topic, partition = message.error(), message.topic() or "", int_of(message.partition())
-        if error is None:
-            offset, (_, at_ms) = int_of(message.offset()), message.timestamp()
-            self.apply(bases[topic], message.key() or b"", message.value(), partition, offset, at_ms)
-        elif error.code() == KafkaError._PARTITION_EOF:
-            self._unread.discard((topic, partition))
+    def _on_record(self, message: Message) -> None:
+        base = (message.topic() or "").removeprefix(self._settings.prefix)
+        where, (_, at_ms) = (int_of(message.partition()), int_of(message.offset())), message.timestamp()
+        self.apply(base, message.key() or b"", message.value(), *where, at_ms)
 
 
 def slim_for_host(slim: SlimSkill, session: str | None = None, now: datetime | None = None) -> dict[str, Any]:

@@ -1,15 +1,15 @@
-"""Follows a compacted topic in a thread, for a local copy."""
+"""Follows topics in a thread, for a local copy."""
 
 import logging
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from queue import SimpleQueue
 from typing import Self
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from streams.exceptions import KafkaUnreachable
 from streams.kafka.clients import client_config, no_group
@@ -18,33 +18,52 @@ from streams.settings import Settings
 
 logger = logging.getLogger("sager.kafka")
 
-SILENT_SECONDS, POLL_SECONDS, AGAIN_SECONDS = 30.0, 0.2, 5.0
+SILENT_SECONDS, POLL_SECONDS, AGAIN_SECONDS, READY_POLL_SECONDS = 30.0, 0.2, 5.0, 0.05
 MOST_AT_ONCE = 2_000
 
 
 class Follower:
-    """Reads and follows a topic; its thread calls `take` with every record."""
+    """Reads and follows topics; its thread calls `take` with every record.
 
-    def __init__(self, settings: Settings, base: str, take: Callable[[Message], None]) -> None:
-        self._settings, self._base, self._take = settings, base, take
-        self._name = settings.topic(base)
-        self._stop, self._ready = threading.Event(), threading.Event()
-        self._last_record = time.monotonic()
-        self._next: dict[int, int] = {}
-        self._unread: set[int] = set()
-        self._requested: SimpleQueue[tuple[int, threading.Event]] = SimpleQueue()
-        self._waiting: defaultdict[int, list[threading.Event]] = defaultdict(list)
-        self._thread = threading.Thread(target=self._follow, name=f"follow-{base}", daemon=True)
+    It begins with the first record of a topic, or after the last one of those in `from_end`.
+    """
 
-    def start(self) -> Self:
-        """Start following, and wait until the whole topic is read."""
+    def __init__(
+        self,
+        settings: Settings,
+        bases: Sequence[str],
+        take: Callable[[Message], None],
+        *,
+        group: str = "",
+        from_end: Sequence[str] = (),
+        **config: object,
+    ) -> None:
+        self._settings, self._take, self._group, self._config = settings, take, group or bases[0], config
+        self._begin = {settings.topic(each): OFFSET_END if each in from_end else OFFSET_BEGINNING for each in bases}
+        self._names = ", ".join(self._begin)
+        self.is_ready = False  # True while all records that existed at the last start are read
+        self._stop = threading.Event()
         self._last_record = time.monotonic()
+        self._next: dict[tuple[str, int], int] = {}
+        self._unread: set[tuple[str, int]] = set()
+        self._requested: SimpleQueue[tuple[tuple[str, int], threading.Event]] = SimpleQueue()
+        self._waiting: defaultdict[tuple[str, int], list[threading.Event]] = defaultdict(list)
+        self._thread = threading.Thread(target=self._follow, name=f"follow-{self._group}", daemon=True)
+
+    def start(self) -> None:
+        """Start following in a thread."""
         self._thread.start()
-        while not self._ready.wait(1.0):
+
+    def read_all(self) -> Self:
+        """Start following, and wait until all is read."""
+        self._last_record = time.monotonic()
+        self.start()
+        while not self.is_ready:
+            time.sleep(READY_POLL_SECONDS)
             if time.monotonic() - self._last_record > SILENT_SECONDS:
                 self.stop()
                 raise KafkaUnreachable(
-                    f"the topic {self._name} could not be read: {self._settings.bootstrap} has been silent for "
+                    f"{self._names} could not be read: {self._settings.bootstrap} has been silent for "
                     f"{SILENT_SECONDS:.0f} s. Is Kafka up, and do the topics exist? See `sager topics`"
                 )
         return self
@@ -55,10 +74,10 @@ class Follower:
         if self._thread.is_alive():
             self._thread.join(10)
 
-    def reach_end(self, partition: int) -> threading.Event:
+    def reach_end(self, base: str, partition: int) -> threading.Event:
         """Return an event that is set once a partition's records were read."""
         reached = threading.Event()
-        self._requested.put((partition, reached))
+        self._requested.put(((self._settings.topic(base), partition), reached))
         return reached
 
     def _follow(self) -> None:
@@ -67,53 +86,53 @@ class Follower:
             try:
                 self._read()
             except Exception:
-                logger.exception("%s is not followed; again in %.0f s", self._name, AGAIN_SECONDS)
+                logger.exception("%s: not followed; again in %.0f s", self._names, AGAIN_SECONDS)
+                self.is_ready = False  # the copy is outdated
                 self._stop.wait(AGAIN_SECONDS)
 
     def _read(self) -> None:
-        config = {"enable.partition.eof": True, "auto.offset.reset": "earliest"}
-        consumer = Consumer(client_config(self._settings, **no_group(self._base), **config))
+        config = {"enable.partition.eof": True, "auto.offset.reset": "earliest", **self._config}
+        consumer = Consumer(client_config(self._settings, **no_group(self._group), **config))
         try:
-            partitions = partitions_of(consumer, self._name, self._stop)
-            self._unread = set(partitions)
-            consumer.assign([self._where(partition) for partition in partitions])
+            self._unread = {(name, each) for name in self._begin for each in partitions_of(consumer, name, self._stop)}
+            consumer.assign(list(map(self._where, self._unread)))
             while not self._stop.is_set():
                 self._seek_requested(consumer)
+                # `consume` alone would wait for a full batch.
                 first = consumer.poll(POLL_SECONDS)
                 if first is not None:
                     for message in [first, *consumer.consume(MOST_AT_ONCE - 1, 0)]:
                         self._on_message(message)
                     self._last_record = time.monotonic()
                 if not self._unread:
-                    self._ready.set()
+                    self.is_ready = True
         finally:
             consumer.close()
 
-    def _where(self, partition: int) -> TopicPartition:
-        return TopicPartition(self._name, partition, self._next.get(partition, OFFSET_BEGINNING))
+    def _where(self, place: tuple[str, int]) -> TopicPartition:
+        return TopicPartition(*place, self._next.get(place, self._begin[place[0]]))
 
     def _seek_requested(self, consumer: Consumer) -> None:
         """Seek requested partitions: a client reports an end once per seek."""
         again = []
         while not self._requested.empty():  # no other thread takes from it
-            partition, reached = self._requested.get()
+            place, reached = self._requested.get()
             try:
-                consumer.seek(self._where(partition))
-                self._waiting[partition].append(reached)
+                consumer.seek(self._where(place))
+                self._waiting[place].append(reached)
             except KafkaException:  # not fetched yet
-                again.append((partition, reached))
+                again.append((place, reached))
         for each in again:
             self._requested.put(each)
 
     def _on_message(self, message: Message) -> None:
-        error = message.error()
+        error, place = message.error(), (message.topic() or "", int_of(message.partition()))
         if error is None:
             self._take(message)
-            self._next[int_of(message.partition())] = int_of(message.offset()) + 1
+            self._next[place] = int_of(message.offset()) + 1
         elif error.code() == KafkaError._PARTITION_EOF:
-            partition = int_of(message.partition())
-            self._unread.discard(partition)
-            for reached in self._waiting.pop(partition, ()):
+            self._unread.discard(place)
+            for reached in self._waiting.pop(place, ()):
                 reached.set()
 
 

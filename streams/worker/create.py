@@ -154,9 +154,9 @@ def prepare(app: Any, deps: Deps) -> None:
             deps.settings.data_dir / FILE,
         )
     health.step = "reading the global skills"
-    deps.global_skills.start()
+    deps.global_skills.read_all()
     health.step = "reading the weights"
-    deps.learned_weights.start()
+    deps.learned_weights.read_all()
     health.step = "reading the items of the graph"
     deps.items.start()
     health.step = "reading the catalogue"

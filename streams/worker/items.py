@@ -97,13 +97,13 @@ class ItemGraph:
     def __init__(self, settings: Settings, limits: GraphLimits) -> None:
         self._settings, self._limits = settings, limits
         self.store = ItemStore()
-        self._log = Follower(settings, ItemMemory.TOPIC, self._take)
+        self._log = Follower(settings, [ItemMemory.TOPIC], self._take)
         self._decoded: LruCache[bytes, tuple[bytes, ItemSummary]] = LruCache(CACHED_ITEMS)
         self._erasure_reports: LruCache[tuple[int, str], bool] = LruCache(MAX_REPORTS)
 
     def start(self) -> None:
         """Read the topic to its end, then follow it."""
-        self._log.start()
+        self._log.read_all()
 
     # --- for agents, in the event loop
 
@@ -147,7 +147,7 @@ class ItemGraph:
 
     async def reach_end(self, partition: int) -> None:
         """Wait until all records that a partition has now are applied."""
-        reached = self._log.reach_end(partition)
+        reached = self._log.reach_end(ItemMemory.TOPIC, partition)
         while not reached.is_set():  # noqa: ASYNC110 - a thread sets it
             await asyncio.sleep(POLL_SECONDS)
 

@@ -49,7 +49,7 @@ ValueT = TypeVar("ValueT")
 
 
 class DomainFollower(Follower, Generic[ValueT]):
-    """The newest value of each domain's records; empty until `start`."""
+    """The newest value of each domain's records; empty until `read_all`."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class DomainFollower(Follower, Generic[ValueT]):
         read: Callable[[bytes], tuple[str, ValueT] | None],
         default: Callable[[str], ValueT],
     ) -> None:
-        super().__init__(settings, base, lambda message: self.apply(message.key() or b"", message.value()))
+        super().__init__(settings, [base], lambda message: self.apply(message.key() or b"", message.value()))
         self._read_value, self._default = read, default
         self._values: dict[bytes, ValueT] = {}
 

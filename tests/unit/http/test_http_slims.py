@@ -7,14 +7,9 @@ from datetime import timedelta
 from http.client import HTTPConnection
 
 import pytest
-from confluent_kafka import Consumer
 
 from schemas import SlimSkill, compound_key, encode
-from streams.http.api import Api
-from streams.http.limits import Gate
-from streams.http.tokens import TokensFile
 from streams.http.topic_cache import CHANGES_MS, StreamPosition
-from streams.serve import ApiHealth
 from tests.builders import NOW
 from tests.unit.http.http_world import Served, Tokens, settings_of
 from tests.waiting import WAIT_SECONDS, until
@@ -243,27 +238,6 @@ def test_a_stream_ends_when_its_token_is_revoked_or_loses_the_scope(api, topic, 
             file.revoke(token)
         left = stream.reply.read()
     assert b"noir" not in left
-
-
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_a_crashed_topic_reader_makes_the_server_unready(file, monkeypatch):
-    class Broken(Consumer):
-        def poll(self, *_):
-            raise RuntimeError
-
-    monkeypatch.setattr("streams.http.topic_cache.Consumer", Broken)
-    monkeypatch.setattr("streams.http.topic_cache.partitions_of", lambda *_: [0])
-    settings = settings_of(file, bootstrap="127.0.0.1:1")
-    tokens = TokensFile(file.path)
-    health, api = ApiHealth(settings, tokens), Api(settings, Gate(tokens, settings))
-    health.api, live = api, api.cache
-    assert health.why_not_live() == []
-
-    live.is_ready = True
-    live.start()
-    live._thread.join(WAIT_SECONDS)
-
-    assert (health.why_not_live(), live.is_ready) == (["topics are not followed any more"], False)
 
 
 def status_of_a_stream(api, token):

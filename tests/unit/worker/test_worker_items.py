@@ -246,19 +246,19 @@ async def test_a_log_read_late_does_not_restore_an_erased_user(
 def test_a_log_is_followed_again_after_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without it an owner, and with it a rebalance, would wait for ever."""
     monkeypatch.setattr("streams.kafka.follower.AGAIN_SECONDS", 0.001)
-    follower = Follower(settings_in(tmp_path), ItemMemory.TOPIC, lambda _: None)
+    follower = Follower(settings_in(tmp_path), [ItemMemory.TOPIC], lambda _: None)
     reads: list[int] = []
 
     def read() -> None:
         reads.append(1)
         if len(reads) == 1:
             raise MemoryError
-        follower._ready.set()
+        follower.is_ready = True
         follower._stop.wait()
 
     monkeypatch.setattr(follower, "_read", read)
 
-    follower.start()
+    follower.read_all()
 
     assert len(reads) == 2
     follower.stop()
