@@ -17,7 +17,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from streams.console import changes, operations, security, skill  # noqa: F401 - declare pages
+from streams.console import changes, security, skill  # noqa: F401 - declare pages
 from streams.console.pages import PAGES, ROOT, STATIC, Page, PageContext, address, render
 from streams.http.api import Api
 from streams.http.app import PAGE_HEADERS, problem_of

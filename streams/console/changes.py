@@ -75,7 +75,7 @@ async def state_preference(ctx: PageContext) -> Response:
     return ctx.redirect("/person", *_understood(diff), **about)
 
 
-@page("GET", "/card/line", *READERS, parent="/people")
+@page("GET", "/card/line", *READERS)
 async def card_preview(ctx: PageContext) -> Response:
     """Preview a change of a line, or show a form."""
     user = ctx.user()
@@ -120,14 +120,14 @@ def _target(ctx: PageContext, card: Card | None) -> tuple[str, CardLine | None]:
     return action, found
 
 
-@page("GET", "/export", Scope.READ_USER, parent="/people")
+@page("GET", "/export", Scope.READ_USER)
 async def export(ctx: PageContext) -> Response:
     """Download all data of a user."""
     return await export_user(ctx.api, ctx.token, ctx.user(Scope.READ_USER))
 
 
-@page("GET", "/forget", Scope.FORGET_USER, parent="/people")
-@page("POST", "/forget", Scope.FORGET_USER, parent="/people")
+@page("GET", "/forget", Scope.FORGET_USER)
+@page("POST", "/forget", Scope.FORGET_USER)
 async def forget(ctx: PageContext) -> Response:
     """Preview an erasure; carry it out with the user's id."""
     user = ctx.user(Scope.FORGET_USER)

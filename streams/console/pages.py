@@ -32,8 +32,6 @@ STATIC = Path(__file__).parent / "static"
 LOADER = FileSystemLoader(Path(__file__).parent / "templates")
 HTMX = "vendor/htmx-2.0.11.min.js"
 SURE = {Tier.HIGH: "sure", Tier.MEDIUM: "likely", Tier.LOW: "first sign", Tier.SILENT: "says nothing yet"}
-# Invisible characters that words and emoji need; others could reverse or hide the text around them.
-_JOINERS = "\u200c\u200d"
 _STARRED = re.compile(r"\*([^*]+)\*")
 MAX_NOTICES = 8
 PAGE_SIZE = 40  # versions on one page of a log
@@ -52,22 +50,16 @@ class Page:
     path: str
     scopes: frozenset[Scope]  # the token needs one of them; the handler checks the user
     handler: "Handler"
-    parent: str = ""  # the page to highlight in the navigation instead
 
 
 PAGES: list[Page] = []
-# Paths, names and icons by section.
-NAVIGATION = {
-    "People": [("/people", "Find a person", "people")],
-    "Operate": [("/letters", "Dead letters", "letter")],
-}
 
 
-def page(method: str, path: str, *scopes: Scope, parent: str = "") -> Callable[["Handler"], "Handler"]:
+def page(method: str, path: str, *scopes: Scope) -> Callable[["Handler"], "Handler"]:
     """Declare a page, whose scopes and forms the application checks."""
 
     def declare(handler: Handler) -> Handler:
-        PAGES.append(Page(method, path, frozenset(scopes), handler, parent))
+        PAGES.append(Page(method, path, frozenset(scopes), handler))
         return handler
 
     return declare
@@ -87,11 +79,10 @@ class PageContext:
     page: Page
     fields: dict[str, str]
 
-    def navigation(self) -> dict[str, list[tuple[str, str, str]]]:
-        """Return the pages that this token opens, by section."""
-        paths = {each.path for each in PAGES if each.scopes & self.token.scopes}
-        found = {title: [each for each in pages if each[0] in paths] for title, pages in NAVIGATION.items()}
-        return {title: pages for title, pages in found.items() if pages}
+    @property
+    def reads_people(self) -> bool:
+        """True if the token opens the pages of people."""
+        return not self.token.scopes.isdisjoint(READERS)
 
     async def read(self, query: Callable[[DuckDBPyConnection], _Result]) -> _Result:
         """Run a query on the newest snapshot."""
@@ -184,7 +175,7 @@ def _environment() -> Environment:
     trimmed: dict[str, Any] = {"trim_blocks": True, "lstrip_blocks": True}
     environment = Environment(loader=LOADER, autoescape=True, undefined=StrictUndefined, **trimmed)
     environment.globals |= {"address": address, "static": static, "Scope": Scope, "HTMX": HTMX}
-    environment.filters |= {"day": day, "moment": moment, "story": story, "text": text, "cut": cut}
+    environment.filters |= {"day": day, "moment": moment, "story": story, "text": text}
     environment.filters |= {"sure": SURE.__getitem__, "choices": format_count, "counted": is_counted, "odds": luck_odds}
     return environment
 
@@ -192,16 +183,6 @@ def _environment() -> Environment:
 def text(count: int) -> str:
     """Format a count."""
     return f"{count:,}"
-
-
-def cut(value: str, longest: int = 240) -> str:
-    r"""Replace control characters, and shorten to the longest length.
-
-    >>> cut("a" * 500, 5), cut("a\u202eb\x00")
-    ('aaaa…', 'a�b�')
-    """
-    shown = value if len(value) <= longest else value[: longest - 1] + "…"
-    return "".join(sign if sign.isprintable() or sign in _JOINERS else " " if sign in "\n\t" else "�" for sign in shown)
 
 
 def moment(when: datetime) -> str:

@@ -34,10 +34,10 @@ _USERS = f"""
 
 @page("GET", "/")
 async def home(ctx: PageContext) -> Response:
-    """Redirect to the first page that the token opens."""
-    for pages in ctx.navigation().values():
-        return ctx.redirect(pages[0][0])
-    raise Problem(403, "this token opens no page: it needs the scope read-user, read-all or operate")
+    """Redirect to the search."""
+    if ctx.reads_people:
+        return ctx.redirect("/people")
+    raise Problem(403, "this token opens no page: it needs the scope read-user or read-all")
 
 
 @page("GET", "/people", *READERS)
@@ -54,7 +54,7 @@ async def people(ctx: PageContext) -> Response:
     return ctx.render("people.html", begins=begins, found=found[:MOST_FOUND], more=more, lists=lists)
 
 
-@page("GET", "/person", *READERS, parent="/people")
+@page("GET", "/person", *READERS)
 async def person(ctx: PageContext) -> Response:
     """Show one skill of a user, and their card."""
     user, now = ctx.user(), datetime.now(UTC)
@@ -113,7 +113,7 @@ def described(ctx: PageContext, line: CardLine) -> CardLineView:
     return card_line_view(line, datetime.now(UTC), output_gate(ctx.api.settings))
 
 
-@page("GET", "/line", *READERS, parent="/people")
+@page("GET", "/line", *READERS)
 async def line(ctx: PageContext) -> Response:
     """Show the history of a line or a statement."""
     user, domain, named = ctx.user(), ctx.domain(), ctx.line()
@@ -193,7 +193,7 @@ _REFUSED = {
 }
 
 
-@page("GET", "/log", *READERS, parent="/people")
+@page("GET", "/log", *READERS)
 async def log(ctx: PageContext) -> Response:
     """Show a skill's versions, newest first, each with a way back."""
     user, domain = ctx.user(), ctx.domain()
@@ -209,7 +209,7 @@ async def log(ctx: PageContext) -> Response:
     return ctx.render("log.html", user=user, domain=domain, may=may, **found)
 
 
-@page("GET", "/card/log", *READERS, parent="/people")
+@page("GET", "/card/log", *READERS)
 async def card_log(ctx: PageContext) -> Response:
     """Show the versions of a card, newest first."""
     user = ctx.user()

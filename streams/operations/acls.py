@@ -123,9 +123,8 @@ ROLES: dict[KafkaRole, Access] = {
         describes_groups=(unused_group("commands"), unused_group("http"), unused_group("scan")),
     ),
     KafkaRole.RIGHTS: Access(
-        "besides `serve`, for exports, previews of an erasure, and dead letters: reads every topic",
+        "besides `serve`, for exports and previews of an erasure: reads every topic",
         reads=ALL_TOPICS,
-        writes=("dead-letters",),
         describes_groups=(unused_group("scan"),),
     ),
     KafkaRole.WEBHOOKS: Access(

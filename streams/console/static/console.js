@@ -1,4 +1,4 @@
-// The theme, the menu on a phone and the choice of dead letters. All pages work without it.
+// The theme and the menu on a phone. All pages work without it.
 "use strict";
 (() => {
   const root = document.documentElement;
@@ -40,20 +40,8 @@
     }
   });
 
-  // One tick for all in the table.
-  const ready = () => {
-    for (const all of document.querySelectorAll("[data-all]")) {
-      all.hidden = false;
-      all.onchange = () => {
-        for (const each of document.querySelectorAll(`input[name^="${all.dataset.all}"]`)) each.checked = all.checked;
-      };
-    }
-  };
-  document.addEventListener("DOMContentLoaded", ready);
-
   // What replaces the page's middle is read from its beginning, as a page is.
   document.addEventListener("htmx:afterSettle", (event) => {
-    ready();
     if (event.detail.target?.id === "main" || event.detail.elt?.id === "main") {
       document.getElementById("main")?.focus({ preventScroll: true });
       document.querySelector("button.menu")?.setAttribute("aria-expanded", "false");
