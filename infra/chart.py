@@ -29,9 +29,7 @@ PLACE, END = "<!-- values -->\n", "<!-- end -->"
 # Settings that the templates decide.
 FIXED = frozenset({"data_dir", "duckdb", "embedded", "group", "http_host", "http_port", "metrics_host", "metrics_port"})
 # Settings that come out of a Secret, as variables and as files.
-STRINGS = frozenset(
-    {"kafka_sasl_password", "kafka_ssl_key_password", "chain_key", "pseudonym_key", "llm_api_key"} | {"metrics_token"}
-)
+STRINGS = frozenset({"kafka_sasl_password", "kafka_ssl_key_password", "chain_key", "pseudonym_key", "llm_api_key"})
 FILES = frozenset(
     {"kafka_ssl_ca", "kafka_ssl_certificate", "kafka_ssl_key"}
     | {"http_tokens", "http_certificate", "http_key", "vouched", "webhooks"}

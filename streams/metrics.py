@@ -18,7 +18,7 @@ BUILD_INFO = Gauge("sager_build_info", "1, with the version that runs.", ["versi
 DEAD_LETTERS = Counter("sager_dead_letters", "Records that a stage refused, by reason.", ["stage", "reason"])
 SHARED_SETTINGS = Gauge(
     "sager_shared_setting_info",
-    "1, with the fingerprint of a setting that all processes must share; sager doctor compares them.",
+    "1, with the fingerprint of a setting that all processes must share.",
     ["setting", "fingerprint"],
 )
 CLOCK_SKEW = Gauge("sager_clock_skew_seconds", "How far the last record was ahead of this process's clock.")

@@ -193,12 +193,6 @@ class Settings(BaseSettings):
     webhooks: Path | None = Field(None, description="TOML file of the endpoints of `sager webhooks`.")
 
     console_hosts: str | None = Field(None, description="Further host names of the console, comma separated.")
-    metrics_urls: str | None = Field(
-        None,
-        pattern=r"^https?://[^,\s@]+(,https?://[^,\s@]+)*$",
-        description="Addresses of all /metrics, for `sager doctor`.",
-    )
-    metrics_token: SecretStr | None = Field(None, description="Token with scope operate for them.")
 
     metrics_host: str = Field("127.0.0.1", description="Where metrics and health are served.")
     metrics_port: int = Field(0, ge=0, le=65_535, description="Port of metrics and health; 0: none.")

@@ -5,7 +5,7 @@ rows that they refuse.
 """
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,6 @@ EVERY = ("prefix", "partitions")
 FILTERS = (*EVERY, "chain_key", "privacy", "sensitive", "parsers")
 # Settings that must agree: of every process, of those that keep rows, and of workers and the HTTP API.
 ALL = (*FILTERS, "pseudonym_key", "vouched", "numbers")
-METRIC = "sager_shared_setting_info"
 _ROUNDS = 200_000  # makes each guess at a weak secret cost a tenth of a second
 
 
@@ -48,19 +47,3 @@ def publish(settings: Settings, names: Sequence[str]) -> None:
     SHARED_SETTINGS.clear()
     for name in names:
         SHARED_SETTINGS.labels(setting=name, fingerprint=fingerprint(settings, name)).set(1)
-
-
-def differences(by_process: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[str, dict[str, list[str]]]]:
-    """Yield the settings that differ, with the processes that publish each fingerprint.
-
-    >>> found = {"worker": {"chain_key": "a1", "prefix": "p"}, "materializer": {"chain_key": "unset", "prefix": "p"}}
-    >>> list(differences(found))
-    [('chain_key', {'a1': ['worker'], 'unset': ['materializer']})]
-    """
-    for name in ALL:
-        found: dict[str, list[str]] = {}
-        for process, fingerprints in by_process.items():
-            if name in fingerprints:
-                found.setdefault(fingerprints[name], []).append(process)
-        if len(found) > 1:
-            yield name, found

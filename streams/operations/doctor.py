@@ -14,13 +14,12 @@ import duckdb
 from confluent_kafka import KafkaException, admin
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
-from streams import permissions, shared_settings
+from streams import permissions
 from streams.analytics import read, schema
 from streams.exceptions import KafkaUnreachable, StreamsError
 from streams.kafka import consumer_group as group
 from streams.kafka.clients import reach
 from streams.kafka.topics import SAFE_IN_SYNC, SAFE_REPLICATION, TopicState, inspect
-from streams.operations import process_settings
 from streams.operations.findings import DoctorFinding, Status, TimedCheck, error, ok, warning
 from streams.settings import Settings
 
@@ -40,7 +39,6 @@ def examine(settings: Settings, seconds: float = CHECK_SECONDS) -> Iterator[Doct
     others = {
         "DuckDB": snapshot,
         "chain key": chain_key,
-        "agreement": settings_agree,
         "HTTP tokens": tokens,
         "files": files,
         "LLM": endpoint,
@@ -204,33 +202,6 @@ def _unless_embedded(settings: Settings, check: str, good: str, found: str, todo
     if good or settings.embedded:
         return ok(check, good or f"none; {_ONE_PERSON}")
     return warning(check, found, todo)
-
-
-def settings_agree(settings: Settings) -> Iterator[DoctorFinding]:
-    """Compare the settings that all processes must share, by fingerprint."""
-    check = "agreement"
-    readings = asyncio.run(process_settings.fetch(settings))
-    if not readings:
-        found = "no process is compared: SAGER_METRICS_URLS has no addresses"
-        yield DoctorFinding(check, Status.SKIPPED, found)
-        return
-    published = {reading.source: reading.fingerprints for reading in readings if not reading.unreachable}
-    unreachable = [f"{reading.source} ({reading.unreachable})" for reading in readings if reading.unreachable]
-    if unreachable:
-        yield warning(check, f"not compared: {', '.join(unreachable)}", "start them, or correct SAGER_METRICS_URLS")
-    process_differences = dict(shared_settings.differences(published))
-    ours = {name: shared_settings.fingerprint(settings, name) for name in shared_settings.ALL}
-    our_differences = dict(shared_settings.differences({**published, "this command": ours}))
-    for name, values in our_differences.items():
-        sides = " differs from ".join(" and ".join(processes) for processes in values.values())
-        variable = f"SAGER_{name.upper()}"
-        if name in process_differences:
-            todo = f"set {variable} to one value for all, and restart them: erased events may come back until then"
-            yield error(check, f"{variable}: {sides}", todo)
-        else:
-            yield warning(check, f"{variable}: {sides}", f"run this command with the processes' {variable}")
-    if not our_differences and not unreachable:
-        yield ok(check, f"{len(published)} processes have the same settings where they must")
 
 
 def files(settings: Settings) -> Iterator[DoctorFinding]:

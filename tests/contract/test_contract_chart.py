@@ -173,7 +173,7 @@ def test_the_settings_of_each_process_are_valid(values: Path, monkeypatch: pytes
         assert read.partitions == int(container.environment["SAGER_PARTITIONS"])
 
 
-OF_THE_API = {"http_tokens", "http_certificate", "http_key", "metrics_token"}
+OF_THE_API = {"http_tokens", "http_certificate", "http_key"}
 SECRETS = {
     "worker": {"chain_key", "pseudonym_key", "llm_api_key", "vouched"},
     "materializer": {"chain_key"},

@@ -193,7 +193,7 @@ SECRETS = {
     "worker": {"chain_key", "pseudonym_key", "llm_api_key"},
     "materializer": {"chain_key"},
     "serve": {"chain_key"},
-    "console": {"chain_key", "metrics_token"},
+    "console": {"chain_key"},
 }
 OF_KAFKA = {"kafka_sasl_password", "kafka_ssl_key_password"}
 

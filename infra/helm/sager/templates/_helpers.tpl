@@ -67,7 +67,7 @@ kafka_ssl_ca kafka_ssl_certificate kafka_ssl_key http_certificate http_key http_
   "webhooks" (list "webhooks")
   "worker" (list "chain_key" "pseudonym_key" "llm_api_key" "vouched")
   "materializer" (list "chain_key")
-  "api" (list "chain_key" "pseudonym_key" "vouched" "http_tokens" "http_certificate" "http_key" "metrics_token") -}}
+  "api" (list "chain_key" "pseudonym_key" "vouched" "http_tokens" "http_certificate" "http_key") -}}
 {{- $names := concat $kafka (get $more .process | default list) -}}
 {{- if and .root.Values.metrics.protected (ne .process "topics") -}}{{- $names = append $names "http_tokens" -}}{{- end -}}
 {{- $found := dict -}}
@@ -192,17 +192,6 @@ annotations:
 {{/* Longer than a process takes for its graceful shutdown. */}}
 {{- define "sager.graceSeconds" -}}
 {{- add (ceil .Values.settings.shutdown_seconds) 15 -}}
-{{- end -}}
-
-{{/* The processes whose settings `sager doctor` compares, as far as their names are known. */}}
-{{- define "sager.asked" -}}
-{{- $name := include "sager.name" . -}}
-{{- $found := list "http://127.0.0.1:9102/metrics" -}}
-{{- $count := ternary .Values.worker.keda.min .Values.worker.replicas .Values.worker.keda.enabled | int -}}
-{{- range $number := until $count -}}
-{{- $found = append $found (printf "http://%s-worker-%d.%s-worker:9101/metrics" $name $number $name) -}}
-{{- end -}}
-{{- join "," $found -}}
 {{- end -}}
 
 {{- define "sager.hosts" -}}
