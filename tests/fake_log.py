@@ -101,7 +101,7 @@ class FakeLog:
                     deps.catalogue.apply(record.key or b"", record.value)
             reached[0] = len(self.order)
 
-    def reach_end(self, partition: int) -> threading.Event:
+    def reach_end(self, base: str, partition: int) -> threading.Event:
         """Have all followers read what there is."""
         was_followed, self.is_followed = self.is_followed, True
         self._tell()
