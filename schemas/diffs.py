@@ -157,6 +157,7 @@ class CountDelta(Model):
     )
     habits_forget: int = Field(0, ge=0, le=1_024, exclude_if=is_empty)
     habits: dict[HabitName, HabitAdded] = Field(default_factory=dict, max_length=MAX_HABITS, exclude_if=is_empty)
+    numbers_forget: int = Field(0, ge=0, le=1_024, exclude_if=is_empty, description="Divisor of the sums' decay.")
     numbers: NumberSums | None = Field(None, exclude_if=is_none, description="The additions to the skill's sums.")
 
 

@@ -169,11 +169,11 @@ def numbers_after(
     """Return a skill's sums after an event; a number whose line a person removed starts again."""
     held = skill.numbers
     if delta is not None and delta.numbers is not None:
-        before, more = held or _NO_SUMS, delta.numbers
+        before, more, forget = held or _NO_SUMS, delta.numbers, delta.numbers_forget
         held = NumberSums.trusted(
-            pulls=_added(before.pulls, more.pulls),
-            curves=_added(before.curves, more.curves),
-            proofs=_added(before.proofs, more.proofs),
+            pulls=_added(before.pulls, more.pulls, forget),
+            curves=_added(before.curves, more.curves, forget),
+            proofs=_added(before.proofs, more.proofs, forget),
         )
     gone = {change.attribute_id for change in changes if change.after is None and change.kind in REMOVALS}
     if held is not None and gone:
@@ -212,8 +212,10 @@ def pair(one: str, other: str) -> str:
     return f"{one} {other}" if one <= other else f"{other} {one}"
 
 
-def _added(held: Mapping[str, int], more: Mapping[str, int]) -> dict[str, int]:
+def _added(held: Mapping[str, int], more: Mapping[str, int], forget: int) -> dict[str, int]:
     after = dict(held)
+    if forget:  # towards nought from both sides
+        after = {name: value - int(value / forget) for name, value in held.items()}
     for name, value in more.items():
         after[name] = after.get(name, 0) + value
     return after

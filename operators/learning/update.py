@@ -73,6 +73,8 @@ Drift = Mapping[str, int]
 Names = Collection[str]
 # A value of at least one item in so many gets a line though it was left.
 COMMON_SHARE = 4
+# Trade-offs change more slowly than tastes, and more choices are needed to learn one.
+NUMBERS_FORGET = 32
 # A list of one offers few values: with the decay of a choice, a value would be forgotten before it comes again.
 OFFER_FORGETS = ONE // 4
 _HIGH, _STATED = Tier.HIGH, AttributeSource.STATED
@@ -448,6 +450,7 @@ def _tally(
         begun=begun,
         lines=added,
         drift=drift,
+        numbers_forget=NUMBERS_FORGET * ONE // forgets if numbers is not None else 0,
         numbers=numbers,
         **fading,
     )

@@ -85,6 +85,11 @@ def cheapest(_: random.Random, items: list[ItemFacts]) -> int:
     return min(range(len(items)), key=lambda n: items[n].measures["price"])
 
 
+def dearest(rng: random.Random, items: list[ItemFacts]) -> int:
+    del rng
+    return max(range(len(items)), key=lambda n: items[n].measures["price"])
+
+
 def blindly(rng: random.Random, items: list[ItemFacts]) -> int:
     return rng.randrange(len(items))
 
@@ -297,3 +302,14 @@ def test_a_person_to_whom_the_price_does_not_matter_disagrees_with_choices_by_pr
     skill = skill_of(log).model_copy(update={"stated": stated.current})
 
     assert [found.line.value for found in disagreements(skill, log)] == words
+
+
+def test_a_trade_off_that_turns_gives_the_opposite_line() -> None:
+    made: list[int] = []
+
+    def turning(rng: random.Random, items: list[ItemFacts]) -> int:
+        made.append(1)
+        return cheapest(rng, items) if len(made) <= 30 else dearest(rng, items)
+
+    skill = skill_of(played(turning, 55))
+    assert [line.value for line in skill.attributes if line.dimension == "by_price"] == ["dearer first"]
