@@ -193,7 +193,7 @@ def demo(
     if as_json:
         print_json_line(figures)
     else:
-        _show_user(result, scenario)
+        _show_users(result, scenario)
         print_fields(figures)
         print(f"\nQuery the file: sager sql --duckdb {shlex.quote(str(chosen.duckdb_file))} --list")
     is_complete = figures["contrasts"] == figures["selections"] and not figures["dead_letters"]
@@ -201,16 +201,17 @@ def demo(
         raise StreamsError(f"some events were not processed correctly. See the logs in {folder}")
 
 
-def _show_user(result: "DemoResult", scenario: "Scenario") -> None:
-    """Print the skill with the most discovered lines, before and after."""
-    key = max(result.skills, key=lambda key: sum(line.source == "discovered" for line in result.skills[key].attributes))
-    skill = result.skills[key]
-    before, after = _lines(result.firsts[key].seed or ()), _lines(skill.attributes)
-    columns = ("before: the prior", f"after {skill.contrasts} choices")
-    print_table(columns, zip_longest(before, after, fillvalue=""), f"{key[0]} · {key[1]}")
-    if (slim := result.slims.get(key)) is not None:
-        print(printable(f"slim skill: {slim.text} ({slim.tokens} tokens)"))
-    print(f"hidden policy: {', '.join(scenario.wants(key[0]))}\n")
+def _show_users(result: "DemoResult", scenario: "Scenario") -> None:
+    """Print the skill with the most discovered lines, and the traveller's, before and after."""
+    best = max(result.skills, key=lambda key: sum(line.source == "discovered" for line in result.skills[key].attributes))
+    for key in dict.fromkeys((best, *(who for who in result.skills if who[1] == "trains"))):
+        skill = result.skills[key]
+        before, after = _lines(result.firsts[key].seed or ()), _lines(skill.attributes)
+        columns = ("before: the prior", f"after {skill.contrasts} choices")
+        print_table(columns, zip_longest(before, after, fillvalue=""), f"{key[0]} · {key[1]}")
+        if (slim := result.slims.get(key)) is not None:
+            print(printable(f"slim skill: {slim.text} ({slim.tokens} tokens)"))
+        print(f"hidden policy: {', '.join(scenario.policy(key[0]))}\n")
 
 
 def _lines(attributes: "Iterable[Attribute]") -> list[str]:

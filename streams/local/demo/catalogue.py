@@ -1,9 +1,10 @@
-"""The demo's catalogue: real films, books and restaurants.
+"""The demo's catalogue: real films, books and restaurants, and invented trains.
 
 The facts were written down for this project; nothing was copied from a data set.
 """
 
 import csv
+import random
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
@@ -14,6 +15,7 @@ from pydantic import JsonValue
 from schemas import Candidate, ItemId
 
 DOMAINS = ("films", "books", "restaurants")
+N_TRAINS = 80
 _LISTS = frozenset({"genres", "moods", "categories", "ambience", "meal"})
 
 
@@ -41,3 +43,17 @@ def load() -> Mapping[str, tuple[Candidate, ...]]:
         with files(__package__).joinpath(f"{domain}.tsv").open(encoding="utf-8") as file:
             found[domain] = tuple(map(_candidate, csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)))
     return MappingProxyType(found)
+
+
+@cache
+def trains() -> tuple[Candidate, ...]:
+    """Invent trains to one place: prices and times only."""
+    rng = random.Random("trains")  # noqa: S311 - a simulation
+    return tuple(
+        Candidate(
+            item_id=ItemId(f"trains:{number}"),
+            title=f"Train {number}",
+            metadata={"price": rng.randrange(20, 105, 5), "minutes": rng.randrange(90, 220, 10)},
+        )
+        for number in range(1, N_TRAINS + 1)
+    )

@@ -1,15 +1,18 @@
 """Simulated people who choose by hidden policies.
 
-A person wants a few facts and chooses by softmax over the sums of their weights. The history comes from an earlier
+A person wants a few facts and chooses by softmax over the sums of their weights; the traveller weighs price against
+time. The history comes from an earlier
 phase with only part of the wants: the prior can find that part, and only the evolution the rest.
 """
 
 import math
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from operators.attributes import fact_id
+from operators.learning.number_lines import number_line_id
+from operators.statinit.measures import measures_of
 from schemas import Candidate, Domain, Fact, ItemId, Tier, UserId
 
 FactsOf = Callable[[Candidate], tuple[Fact, ...]]  # called at every choice, so a cache pays
@@ -25,6 +28,8 @@ MAX_OVERLAP = 0.5
 WEIGHTS = (3.0, 2.0, 1.5, 1.0)
 # A perfect model of the policy is then right in about two thirds of the choices.
 TEMPERATURES = (0.35, 0.55)
+# The price of a euro and of a minute: ten minutes are worth five euros.
+COSTS = {"price": 0.1, "length": 0.05}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +49,29 @@ class Person:
     domain: Domain
     wants: tuple[Want, ...]
     temperature: float
+    # The weight that one more of a number takes away.
+    costs: Mapping[str, float] = field(default_factory=dict)
 
     def choose(self, items: Sequence[Candidate], facts_of: FactsOf, rng: random.Random) -> Candidate:
         """Take one of these items."""
-        utilities = [utility(self.wants, facts_of(item)) for item in items]
+        utilities = [utility(self.wants, facts_of(item)) - self._cost(item) for item in items]
         best = max(utilities, default=0.0)
         return rng.choices(items, [math.exp((u - best) / self.temperature) for u in utilities])[0]
 
     def agreement(self, learned: Mapping[str, Tier]) -> float:
-        """Return the weighted share of wants learned at medium or high."""
-        found = sum(w.weight for w in self.wants if learned.get(fact_id(w.fact), Tier.LOW) >= Tier.MEDIUM)
-        return found / sum(w.weight for w in self.wants)
+        """Return the weighted share of the policy learned at medium or high."""
+        policy = self.policy()
+        found = sum(weight for name, weight in policy.items() if learned.get(name, Tier.LOW) >= Tier.MEDIUM)
+        return found / sum(policy.values())
+
+    def policy(self) -> dict[str, float]:
+        """Return the weights of the lines that a perfect skill has, by their ids."""
+        wanted = {fact_id(want.fact): want.weight for want in self.wants}
+        return wanted | {number_line_id(name, more=False): cost for name, cost in self.costs.items()}
+
+    def _cost(self, item: Candidate) -> float:
+        amounts = measures_of(item) if self.costs else {}
+        return sum(cost * amounts[name] for name, cost in self.costs.items())
 
 
 def utility(wants: Iterable[Want], facts: Iterable[Fact]) -> float:
@@ -81,6 +98,11 @@ def simulate(n_people: int, seed: int, catalogue: Catalogue, facts_of: FactsOf) 
         for i in range(n_people)
         for domain in [domains[i % len(domains)]]
     ]
+
+
+def traveller(number: int) -> Person:
+    """Return the person who takes a cheaper train, unless it costs time."""
+    return Person(UserId(f"person-{number:03d}"), Domain("trains"), (), TEMPERATURES[0], COSTS)
 
 
 def history(person: Person, catalogue: Catalogue, facts_of: FactsOf, rng: random.Random, n: int) -> list[Candidate]:

@@ -8,7 +8,6 @@ from itertools import count
 from statistics import mean
 from typing import Any
 
-from operators.attributes import fact_id
 from operators.statinit import parser_for
 from schemas import Action, Attribute, Candidate, Correction, Event, ItemId, PolicySkill, SkillCommand, Utterance
 from schemas.events import Feedback, Interaction, Signal
@@ -47,6 +46,7 @@ CHATS: Mapping[int, Sequence[str]] = {
     6: ("I'm vegetarian, and I love spicy food.",),
 }
 PINS = (3, 6)  # people who pin the first line of their skill
+TRAVELLER = 14  # the person who chooses trains
 LAST_LISTS = 12  # people with a last list: every other one declines it, the others answer its question
 
 SkillKey = tuple[str, str]  # user and domain
@@ -69,17 +69,20 @@ class Scenario:
 
     def __init__(self, users: int, n_rounds: int, seed: int) -> None:
         self.n_rounds, self._seed = n_rounds, seed
-        self._items = catalogue.load()
+        films_books_restaurants = catalogue.load()
+        self._items = {**films_books_restaurants, "trains": catalogue.trains()}
         facts = {item.item_id: parser_for(domain, {})(item) for domain, items in self._items.items() for item in items}
         self._facts_of: people.FactsOf = lambda item: facts[item.item_id]
-        self.people = people.simulate(users, seed, self._items, self._facts_of)
+        self.people = people.simulate(users, seed, films_books_restaurants, self._facts_of)
+        if users >= TRAVELLER:
+            self.people[TRAVELLER - 1] = people.traveller(TRAVELLER)
         self._start = datetime(2025, 12, 24, tzinfo=UTC)
         self._after = self._start + timedelta(days=HISTORY + n_rounds)
 
     def describe(self) -> str:
         """Describe the scenario in one sentence."""
         users, items = len(self.people), sum(map(len, self._items.values()))
-        return f"{users} simulated users with hidden policies choose among {items} real films, books and restaurants"
+        return f"{users} simulated users with hidden policies choose among {items} films, books, restaurants and trains"
 
     def catalogue(self) -> Iterator[tuple[str, Candidate]]:
         """Yield the domain and candidate of every item."""
@@ -146,10 +149,9 @@ class Scenario:
             for each in self.people
         )
 
-    def wants(self, user_id: str) -> list[str]:
+    def policy(self, user_id: str) -> list[str]:
         """Return the attribute ids of a user's hidden policy, the strongest first."""
-        person = next(p for p in self.people if p.user_id == user_id)
-        return [fact_id(want.fact) for want in person.wants]
+        return [*next(person for person in self.people if person.user_id == user_id).policy()]
 
     def _rng(self, person: Person, purpose: str) -> random.Random:
         return random.Random(f"{self._seed}:{person.user_id}:{purpose}")  # noqa: S311 - a simulation
