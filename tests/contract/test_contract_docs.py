@@ -1,6 +1,9 @@
 """Documents name settings, metrics, commands, files and links that exist, and show the output of their queries."""
 
+import doctest
+import math
 import os
+import random
 import re
 import shlex
 import subprocess
@@ -15,11 +18,18 @@ import typer
 from typer.testing import CliRunner
 
 from infra import reference
-from schemas import MAX_FACTS, Candidate, Fact
+from operators.evolve.proposals import COUNTS, Proposal, ValidatedProposal
+from operators.learning.choice_model import ListFeatures
+from operators.learning.fold import merge
+from operators.learning.tradeoffs import personal_weights
+from operators.learning.update import resolve_choice
+from operators.weights import RankWeights
+from schemas import MAX_FACTS, ONE, Candidate, Fact, ItemFacts
 from streams.analytics import schema
 from streams.cli import app
 from streams.settings import CLIENT_VARIABLES, Settings
 from tests.analytics_world import published
+from tests.builders import a_contrast, a_skill, line
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [
@@ -262,6 +272,55 @@ def test_the_test_files_that_documents_name_exist() -> None:
 
     assert len(named) > 30
     assert sorted(path for path in named if not (ROOT / path).exists()) == []
+
+
+# --- the learning rule: SAGER_TEST_UPDATE_DOCS=1 writes the table of the example
+
+DECIDING = ROOT / "docs" / "deciding.md"
+RESULTS = re.compile(r"^(?:\| \d+ (?:\| -?\d\.\d+ ){5}\|\n)+", re.MULTILINE)
+
+
+def test_the_code_of_the_learning_rule_gives_the_output_below_it() -> None:
+    code = doctest.DocTestParser().get_doctest("\n".join(blocks(DECIDING, "python")), {}, name(DECIDING), None, 0)
+
+    assert doctest.DocTestRunner().run(code) == doctest.TestResults(failed=0, attempted=len(code.examples))
+
+
+def test_the_table_of_the_learning_rule_follows_from_the_operators() -> None:
+    spread = {"length": 120.0**2 / 12, "price": 80.0**2 / 12}
+    domain = RankWeights(
+        numbers={"length": -0.4, "price": -0.4}, spread={key: (round(ONE * each), 1) for key, each in spread.items()}
+    )
+    skill, rng, rows = a_skill(version=0), random.Random(3), []
+    for nth in range(1, 17):
+        shown = [_train(rng) for _ in range(5)]
+        taken = min(shown, key=lambda item: item.measures["price"] + item.measures["length"] / 2)
+        features = ListFeatures.of(shown, skill.attributes, weights=domain, sums=skill.numbers)
+        left = tuple(item for item in shown if item is not taken)
+        order = [*map(shown.index, (taken, *reversed(left)))]
+        choice = a_contrast(taken, ranking_id=f"r{nth}", features=features.to_event(order, domain))
+        choice = choice.model_copy(update={"unchosen": left})
+        skill = merge(skill, resolve_choice(skill, ValidatedProposal(Proposal(reasoned_by=COUNTS)), choice))
+        theta = personal_weights(["length", "price"], domain.numbers, skill.numbers)
+        proofs = {key: each / ONE for key, each in skill.numbers.proofs.items()}
+        ratio = theta["price"] / theta["length"] * math.sqrt(spread["length"] / spread["price"])
+        weights = f"{theta['price']:.2f} | {theta['length']:.2f} | {proofs['price']:.1f} | {proofs['length']:.1f}"
+        rows.append(f"| {nth} | {weights} | {ratio:.1f} |")
+    north = line(skill, "operator: north")
+    counts = f"taken {north.taken / ONE:.1f} where {north.expected / ONE:.1f} was expected"
+
+    text = DECIDING.read_text(encoding="utf-8")
+    fresh = RESULTS.sub("".join(f"{rows[nth - 1]}\n" for nth in (1, 4, 8, 16)), text)
+    fresh = re.sub("taken .* nats", f"{counts}, with a proof of {north.proof / ONE:.1f} nats", fresh)
+    if os.environ.get("SAGER_TEST_UPDATE_DOCS"):
+        DECIDING.write_text(fresh, encoding="utf-8")
+    assert text == fresh
+
+
+def _train(rng: random.Random) -> ItemFacts:
+    numbers = {"price": float(rng.randrange(20, 100)), "length": float(rng.randrange(90, 210))}
+    operator = Fact(dimension="operator", value=rng.choice(["north", "coast"]))
+    return ItemFacts(item_id=str(rng.random()), facts=(operator,), measures=numbers)
 
 
 # --- analytics: SAGER_TEST_UPDATE_DOCS=1 writes the outputs

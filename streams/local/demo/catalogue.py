@@ -15,7 +15,6 @@ from pydantic import JsonValue
 from schemas import Candidate, ItemId
 
 DOMAINS = ("films", "books", "restaurants")
-N_TRAINS = 80
 _LISTS = frozenset({"genres", "moods", "categories", "ambience", "meal"})
 
 
@@ -55,5 +54,5 @@ def trains() -> tuple[Candidate, ...]:
             title=f"Train {number}",
             metadata={"price": rng.randrange(20, 105, 5), "minutes": rng.randrange(90, 220, 10)},
         )
-        for number in range(1, N_TRAINS + 1)
+        for number in range(1, 81)
     )
