@@ -203,7 +203,9 @@ def demo(
 
 def _show_users(result: "DemoResult", scenario: "Scenario") -> None:
     """Print the skill with the most discovered lines, and the traveller's, before and after."""
-    best = max(result.skills, key=lambda key: sum(line.source == "discovered" for line in result.skills[key].attributes))
+    best = max(
+        result.skills, key=lambda key: sum(line.source == "discovered" for line in result.skills[key].attributes)
+    )
     for key in dict.fromkeys((best, *(who for who in result.skills if who[1] == "trains"))):
         skill = result.skills[key]
         before, after = _lines(result.firsts[key].seed or ()), _lines(skill.attributes)

@@ -29,7 +29,7 @@ from streams.analytics import schema
 from streams.cli import app
 from streams.settings import CLIENT_VARIABLES, Settings
 from tests.analytics_world import published
-from tests.builders import a_contrast, a_skill, line
+from tests.builders import a_contrast, a_skill
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [
@@ -287,10 +287,8 @@ def test_the_code_of_the_learning_rule_gives_the_output_below_it() -> None:
 
 
 def test_the_table_of_the_learning_rule_follows_from_the_operators() -> None:
-    spread = {"length": 120.0**2 / 12, "price": 80.0**2 / 12}
-    domain = RankWeights(
-        numbers={"length": -0.4, "price": -0.4}, spread={key: (round(ONE * each), 1) for key, each in spread.items()}
-    )
+    usual = {"length": (150.0, 120.0**2 / 12), "price": (60.0, 80.0**2 / 12)}
+    domain = RankWeights(numbers={"length": -0.4, "price": -0.4}, usual=usual)
     skill, rng, rows = a_skill(version=0), random.Random(3), []
     for nth in range(1, 17):
         shown = [_train(rng) for _ in range(5)]
@@ -303,10 +301,10 @@ def test_the_table_of_the_learning_rule_follows_from_the_operators() -> None:
         skill = merge(skill, resolve_choice(skill, ValidatedProposal(Proposal(reasoned_by=COUNTS)), choice))
         theta = personal_weights(["length", "price"], domain.numbers, skill.numbers)
         proofs = {key: each / ONE for key, each in skill.numbers.proofs.items()}
-        ratio = theta["price"] / theta["length"] * math.sqrt(spread["length"] / spread["price"])
+        ratio = theta["price"] / theta["length"] * math.sqrt(usual["length"][1] / usual["price"][1])
         weights = f"{theta['price']:.2f} | {theta['length']:.2f} | {proofs['price']:.1f} | {proofs['length']:.1f}"
         rows.append(f"| {nth} | {weights} | {ratio:.1f} |")
-    north = line(skill, "operator: north")
+    north = next(each for each in skill.attributes if each.value == "north")
     counts = f"taken {north.taken / ONE:.1f} where {north.expected / ONE:.1f} was expected"
 
     text = DECIDING.read_text(encoding="utf-8")
