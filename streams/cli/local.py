@@ -179,7 +179,8 @@ def demo(
 
     folder = writable_folder(data_dir or Path(tempfile.gettempdir()) / f"sager-demo-{time.strftime('%Y%m%d-%H%M%S')}")
     # The demo waits for commits and for the last snapshot.
-    chosen = settings(data_dir=folder, publish_seconds=1.0, batch_seconds=0.3, commit_seconds=0.1)
+    units = {"trains": {"price": {"unit": "EUR"}, "length": {"unit": "minutes"}}}
+    chosen = settings(data_dir=folder, publish_seconds=1.0, batch_seconds=0.3, commit_seconds=0.1, numbers=units)
     if path_of(chosen).exists():
         raise StreamsError(f"{folder} has the events of an earlier run: choose a new folder with --data-dir")
     scenario = Scenario(users, rounds, seed)

@@ -10,6 +10,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -47,7 +48,7 @@ def _as_text(value: Any) -> str:
     if isinstance(value, SecretStr):
         return value.get_secret_value()
     if isinstance(value, bool | dict):
-        return json.dumps(value)
+        return json.dumps(value, default=asdict)  # declared numbers are data classes
     return str(value.value if isinstance(value, Enum) else value)
 
 

@@ -42,9 +42,11 @@ def test_documented_queries_find_rows_in_the_demo_file(tmp_path: Path) -> None:
     assert facts["duckdb_agrees"]
     with read.connect(Settings(duckdb=Path(facts["duckdb"]))) as con:
         empty = [query for query in documented() if not con.execute(query).fetchall()]
+        traveller = con.execute("SELECT style FROM slim_skills WHERE domain = 'trains'").fetchall()
         arms = {arm for (arm,) in con.execute("SELECT DISTINCT arm FROM arm_results").fetchall()}
     assert [query for query in empty if not any(known in query for known in NOT_IN_THE_DEMO)] == []
     assert arms == {"no-skill", "prior", "evolved"}
+    assert any(re.search(r"EUR more to save \d+ minutes", style) for (style,) in traveller)
     asked = sager("sql", "--duckdb", facts["duckdb"], "--json", "SELECT count(*) AS choices FROM contrasts")
     assert json.loads(asked.stdout) == [{"choices": 360}], asked.stderr
 

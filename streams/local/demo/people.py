@@ -28,7 +28,7 @@ MAX_OVERLAP = 0.5
 WEIGHTS = (3.0, 2.0, 1.5, 1.0)
 # A perfect model of the policy is then right in about two thirds of the choices.
 TEMPERATURES = (0.35, 0.55)
-# The price of a euro and of a minute: ten minutes are worth five euros.
+# A euro and a minute: two minutes are worth a euro.
 COSTS = {"price": 0.1, "length": 0.05}
 
 

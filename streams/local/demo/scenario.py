@@ -150,8 +150,9 @@ class Scenario:
         )
 
     def policy(self, user_id: str) -> list[str]:
-        """Return the attribute ids of a user's hidden policy, the strongest first."""
-        return [*next(person for person in self.people if person.user_id == user_id).policy()]
+        """Return the lines of a user's hidden policy, the strongest first."""
+        person = next(each for each in self.people if each.user_id == user_id)
+        return [*person.policy(), *(["pays 20 EUR more to save 40 minutes"] if person.costs else [])]
 
     def _rng(self, person: Person, purpose: str) -> random.Random:
         return random.Random(f"{self._seed}:{person.user_id}:{purpose}")  # noqa: S311 - a simulation
