@@ -70,12 +70,10 @@ _NOTHING = Proposal(reasoned_by=COUNTS)
 class CountedContrast:
     """A contrast in counts, by attribute id.
 
-    `seen` counts the unchosen items with a fact, `share` is their share, and `spoken` has the attributes of the
-    community's facets.
+    `share` is the share of the unchosen items with a fact, and `spoken` has the attributes of the community's facets.
     """
 
     facts: Mapping[str, Fact]
-    seen: Mapping[str, int]
     share: Mapping[str, float]
     spoken: frozenset[str]
 
@@ -87,7 +85,7 @@ class CountedContrast:
         others = len(contrast.unchosen) or 1
         share = {name: seen.get(name, 0) / others for name in facts}
         spoken = frozenset(facet.attribute_id for facet in contrast.facets if facet.attribute_id is not None)
-        return cls(facts, seen, share, spoken)
+        return cls(facts, share, spoken)
 
     def most_informative(self) -> list[str]:
         """Sort the chosen item's facts by dimension, then community facets, then rarity."""
@@ -128,14 +126,11 @@ class RulesReasoner:
 
         reinforced = [name for name in rare if name in known_ids]
         weakened = list(self._weaken(contrast, skill, choice))
-        reasons = {name: f"chosen, and {choice.share[name]:.0%} of the others have it" for name in reinforced}
-        reasons |= {name: f"passed over {choice.seen[name]} times in this ranking" for name in weakened}
         fresh = [name for name in choice.most_informative() if name in rare and name not in known_ids]
         return Proposal(
             reinforced=tuple(reinforced),
             discovered=tuple(choice.facts[name] for name in fresh[: self.discoveries]),
             weakened=tuple(weakened),
-            reasons=reasons,
             reasoned_by=Provenance(reasoner=self.name),
         )
 

@@ -1,6 +1,5 @@
 """Steps in the history of a line or statement, with sentences."""
 
-import re
 from datetime import datetime
 
 from pydantic import BaseModel, ConfigDict
@@ -11,8 +10,6 @@ from schemas import DiffTrigger
 from streams.analytics.read import EvidenceChoice
 from streams.views.phrases import SURE, number_word, statement_words
 
-_SHARE = re.compile(r"chosen, and (\d+)% of the others have it")
-_PASSED = re.compile(r"passed over (\d+) times in this ranking")
 _VERDICTS = {
     "supports": "speaks for this",
     "contradicts": "speaks against this",
@@ -141,20 +138,17 @@ def _choice(step: LineStep) -> str:
     if others < 1:
         return f"You took {more}."
     left = f"You took {more}{',' if also else ''} and left {number_word(others)} {'other' if others == 1 else 'others'}"
-    if share := _SHARE.fullmatch(step.reason):
-        return f"{left}, {_amount(others - round(int(share[1]) * others / 100), others)} of them without this."
-    if passed := _PASSED.fullmatch(step.reason):
-        return f"{left}, {number_word(int(passed[1]))} of them with this."
     if step.others_with is not None:
         left += f", {_amount(others - step.others_with, others)} of them without this"
     if step.taken is not None:
         times = "once" if step.taken == "1" else f"{step.taken} times"
         left += f". Lately you took this {times}, where {step.expected} were to be expected"
-    if step.luck:
-        left += f"; {step.luck}" if step.taken is not None else f". {_capital(step.luck)}"
-    if step.taken is not None or step.luck:
-        return f"{left}."
-    return f"{left}." + (f" The reason noted: “{step.reason}”." if step.reason else "")
+        left += f"; {step.luck}" if step.luck else ""
+    elif step.luck:
+        left += f". {_capital(step.luck)}"
+    elif step.reason:
+        left += f". The reason noted: “{step.reason}”"
+    return f"{left}."
 
 
 def _signal(step: LineStep, trigger: DiffTrigger) -> str:

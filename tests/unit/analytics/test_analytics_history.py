@@ -160,7 +160,7 @@ WORDS_STEP |= {"title": "Arrival", "ranking": ARRIVAL}
     ("changed", "told"),
     [
         (
-            {"reason": "chosen, and 11% of the others have it", "tier_before": "low", "tier_after": "medium"},
+            {"others_with": 1, "tier_before": "low", "tier_after": "medium"},
             ("You took *Arrival* and left nine others, eight of them without this. "
              "It went from “a first sign” to “likely”."),
         ),
@@ -183,11 +183,6 @@ WORDS_STEP |= {"title": "Arrival", "ranking": ARRIVAL}
         (
             {"kind": "discovered", "tier_before": None, "tier_after": "low"},
             "You took *Arrival* and left nine others. It is new in the profile: a first sign.",
-        ),
-        (
-            {"kind": "weakened", "reason": "passed over 2 times in this ranking", "tier_before": "low",
-             "tier_after": None},
-            "You took *Arrival* and left nine others, two of them with this. It left the profile.",
         ),
         (
             {"kind": "pinned", "tier_after": "high", "actor": "the help desk", "reason": "she said so"},

@@ -58,14 +58,6 @@ def test_a_choice_within_known_tastes_contradicts_none() -> None:
     assert propose(a_contrast([NOIR], [[SAGA], [SAGA]]), skill).weakened == ()
 
 
-def test_reasons_have_counts() -> None:
-    skill = a_skill(an_attribute(NOIR))
-
-    reasons = propose(a_contrast([NOIR], [[NOIR], [SAGA]]), skill).reasons
-
-    assert reasons == {id_of(NOIR): "chosen, and 50% of the others have it"}
-
-
 NOIR_FACT, SAGA_FACT = "genre: noir", "genre: saga"
 
 
