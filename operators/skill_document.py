@@ -126,6 +126,7 @@ def _body(skill: PolicySkill, stated: list[Statement]) -> list[str]:
         "",
         *(["## Stated by the person", *lines, ""] if lines else []),
         *_by_tier(skill),
+        *([f"Trade-off: {markdown_line(skill.trade_off.words, 160)}.", ""] if skill.trade_off.words else []),
         f"Learned from {skill.contrasts} choices{', and frozen since' if skill.frozen else ''}.",
     ]
 

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from operators.evolve.proposals import Proposal, ValidatedProposal
+from operators.habit_directions import number_words
 from operators.history import disagreements, line_value
 from operators.learning.choice_model import ListFeatures
 from operators.learning.commands import resolve_command
@@ -24,12 +25,14 @@ from operators.learning.update import prediction_of, resolve_choice
 from operators.numbers import DeclaredNumber
 from operators.redaction import redact_skill_log
 from operators.slim import slim
+from operators.slim.rules import select
 from operators.slim.trade_offs import number_weights, trade_off_of
 from operators.steps import EvolveState, EvolveStep
 from operators.weights import RankWeights
 from schemas import (
     ONE,
     Action,
+    AttributeKind,
     Bound,
     Contrast,
     Directive,
@@ -45,13 +48,13 @@ from schemas import (
     encode,
     line_digest,
 )
-from schemas.diffs import TradeOff
+from schemas.diffs import NumberSums, TradeOff
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from streams.policies import output_gate
 from streams.settings import Settings
 from streams.steps import limits_of
-from tests.builders import a_command, a_contrast
+from tests.builders import a_command, a_contrast, a_skill, an_attribute
 
 CHEAPER = number_line_id("price", False)
 
@@ -313,3 +316,22 @@ def test_a_trade_off_that_turns_gives_the_opposite_line() -> None:
 
     skill = skill_of(played(turning, 55))
     assert [line.value for line in skill.attributes if line.dimension == "by_price"] == ["dearer first"]
+
+
+def test_the_slim_text_names_first_what_weighs_most() -> None:
+    price, minutes = (
+        an_attribute(f"by_{name}: {number_words(name, False)}", Tier.HIGH, kind=AttributeKind.CRITERION)
+        for name in ("price", "minutes")
+    )
+    evidence = tuple(Evidence(event_id=name, item_id=name) for name in "abc")
+    skill = a_skill(price, minutes.model_copy(update={"evidence": evidence}), domain="trips")
+    jazz = an_attribute("genre: jazz", Tier.HIGH, taken=4 * ONE, expected=ONE // 2)
+    sums = NumberSums(pulls={"price": -4 * ONE}, curves={"price price": 8 * ONE})
+
+    order = select(skill, gate=OUTPUT_GATE, numbers={"price": -0.2, "minutes": -0.9})
+    of_both = trade_off(a_skill(price, jazz, domain="trips", numbers=sums), RankWeights())
+
+    assert order == (minutes.attribute_id, price.attribute_id)
+    assert of_both == TradeOff("jazz before bargains", ("price",))
+    text = slim(a_skill(price, jazz, trade_off=of_both), gate=OUTPUT_GATE).text
+    assert text == "likes: jazz | style: jazz before bargains"
