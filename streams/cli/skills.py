@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -12,6 +12,7 @@ from streams.cli.policy import WAIT_SECONDS, Actor, InDomain, Reason, Wait, Yes,
 from streams.exceptions import StreamsError
 
 FLOOR = 5
+WeightActionName = Literal["freeze", "unfreeze", "reset"]
 
 app = typer.Typer()
 _EXAMPLES = examples("sager global-skill build --domain films --floor 20 --dry-run", 'sager sql "FROM global_skills"')
@@ -19,12 +20,6 @@ global_skill = typer.Typer(
     no_args_is_help=True, help="The skill that a domain's new users start with.", epilog=_EXAMPLES
 )
 app.add_typer(global_skill, name="global-skill")
-weights = typer.Typer(
-    no_args_is_help=True,
-    help="Stop or reset learning of a domain's ranking weights.",
-    epilog=examples("sager weights freeze --domain films", 'sager sql "FROM learned_weights"'),
-)
-app.add_typer(weights, name="weights")
 
 
 @app.command(epilog=examples("sager rebuild", "sager rebuild --apply", "sager rebuild --duckdb"))
@@ -162,40 +157,37 @@ def build(
             note(f"{skill.domain}: no taste is shared by {floor} of its {skill.users:,} users, so it has no lines yet")
 
 
-def _register(action: str, text: str) -> None:
-    """Add the command that sends this action to a worker."""
+@app.command(epilog=examples("sager weights freeze --domain films", 'sager sql "FROM learned_weights"'))
+def weights(
+    action: Annotated[WeightActionName, typer.Argument(help="What to do with the learning.")],
+    domain: InDomain,
+    yes: Yes = False,
+    actor: Actor = None,
+    reason: Reason = "",
+    wait: Wait = WAIT_SECONDS,
+    as_json: AsJson = False,
+    bootstrap: Bootstrap = None,
+) -> None:
+    """Stop, resume or reset learning of a domain's ranking weights.
 
-    def command(
-        domain: InDomain,
-        yes: Yes = False,
-        actor: Actor = None,
-        reason: Reason = "",
-        wait: Wait = WAIT_SECONDS,
-        as_json: AsJson = False,
-        bootstrap: Bootstrap = None,
-    ) -> None:
-        from schemas import WeightAction, WeightCommand  # noqa: PLC0415
-        from streams.kafka.producer import envelope  # noqa: PLC0415
-        from streams.rights.commands import CommandClient  # noqa: PLC0415
+    Choices made while the weights are frozen are not learned later. A reset restores the start values; frozen weights
+    stay frozen.
+    """
+    from schemas import WeightAction, WeightCommand  # noqa: PLC0415
+    from streams.kafka.producer import envelope  # noqa: PLC0415
+    from streams.rights.commands import CommandClient  # noqa: PLC0415
 
-        chosen = connected_settings(bootstrap)
-        if action == "reset":
-            confirm(f"Erase the learned weights of {domain}?", yes=yes)
-        sender: Any = {"actor": actor or current_user(), "reason": reason}
-        sent = WeightCommand(**envelope(datetime.now(UTC)), domain=domain, action=WeightAction(action), **sender)
-        with CommandClient(chosen, domain) as client:
-            changed = client.change_weights(sent, wait)
-        if changed is None:
-            exit_unanswered(sent.event_id, wait)
-        found = {name: getattr(changed, name) for name in ("domain", "version", "choices", "frozen")}
-        if as_json:
-            print_json(found)
-        else:
-            print_fields(found)
-
-    weights.command(action, help=text, epilog=examples(f"sager weights {action} --domain films"))(command)
-
-
-_register("freeze", "Stop learning of a domain's weights.")
-_register("unfreeze", "Resume learning of the weights. Choices made meanwhile are not learned later.")
-_register("reset", "Erase the learned weights and restore the start values. Frozen weights stay frozen.")
+    chosen = connected_settings(bootstrap)
+    if action == "reset":
+        confirm(f"Erase the learned weights of {domain}?", yes=yes)
+    sender: Any = {"actor": actor or current_user(), "reason": reason}
+    sent = WeightCommand(**envelope(datetime.now(UTC)), domain=domain, action=WeightAction(action), **sender)
+    with CommandClient(chosen, domain) as client:
+        changed = client.change_weights(sent, wait)
+    if changed is None:
+        exit_unanswered(sent.event_id, wait)
+    found = {name: getattr(changed, name) for name in ("domain", "version", "choices", "frozen")}
+    if as_json:
+        print_json(found)
+    else:
+        print_fields(found)

@@ -94,7 +94,7 @@ class Console:
 
     async def ask(self, request: Request) -> Response:
         """The form for a token."""
-        if self.sessions.find(request.cookies.get(COOKIE, ""), used=False):
+        if self.sessions.find(request.cookies.get(COOKIE, "")):
             return RedirectResponse(address("/"), 303)
         return _form()
 
@@ -118,7 +118,7 @@ class Console:
         token = self.sessions.token_of(code, redeem=False)
         if token is None:
             return self._refuse(request)
-        current = self.sessions.find(request.cookies.get(COOKIE, ""), used=False)
+        current = self.sessions.find(request.cookies.get(COOKIE, ""))
         return _form(code=code, name=token.name, current=current[1].name if current else "")
 
     async def enter(self, request: Request) -> Response:

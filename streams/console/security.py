@@ -112,19 +112,15 @@ class Sessions:
         self._sessions[_hash(secret)] = BrowserSession(token.sha256, secrets.token_urlsafe(SECRET_BYTES), now, now)
         return secret
 
-    def find(self, secret: str, *, used: bool = True) -> tuple[BrowserSession, Token] | None:
-        """Return a cookie's session and current token, if both are valid.
-
-        `used`: False for requests on a timer, which must not keep the session alive.
-        """
+    def find(self, secret: str) -> tuple[BrowserSession, Token] | None:
+        """Return a cookie's session and current token, if both are valid."""
         now = self._drop_expired()
         session = self._sessions.get(_hash(secret))
         token = self._gate.token_by_hash(session.token_sha256) if session else None
         if session is None or token is None:
             self.end(secret)
             return None
-        if used:
-            session.used = now
+        session.used = now
         return session, token
 
     def end(self, secret: str) -> None:

@@ -3,8 +3,6 @@
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from math import isnan
 from typing import TYPE_CHECKING, Any
@@ -102,20 +100,16 @@ class EndpointUnavailable(ReasonerUnavailable):
         self.passable = passable
 
 
-def retry_after(value: str | None, now: datetime) -> float | None:
+def retry_after(value: str | None) -> float | None:
     """Return the seconds of a `Retry-After` header, if it has any.
 
-    >>> retry_after("Fri, 01 Jan 2027 00:00:30 GMT", datetime(2027, 1, 1, tzinfo=UTC))
-    30.0
+    >>> retry_after("30"), retry_after("soon")
+    (30.0, None)
     """
     try:
         seconds = float(value or "nan")
-    except ValueError:
-        try:
-            at = parsedate_to_datetime(value or "")
-        except ValueError:
-            return None
-        seconds = (at.replace(tzinfo=at.tzinfo or UTC) - now).total_seconds()
+    except ValueError:  # a date, which endpoints of models do not send
+        return None
     return None if isnan(seconds) else max(0.0, seconds)
 
 
@@ -129,7 +123,7 @@ def status_failure(error: "APIStatusError") -> CallFailed:
         outcome,
         " ".join([f"HTTP {status}", *map(str, words)]),
         may_pass=outcome is not Outcome.CLIENT_ERROR,
-        retry_after_seconds=retry_after(headers.get("retry-after"), datetime.now(UTC)),
+        retry_after_seconds=retry_after(headers.get("retry-after")),
         # A redirect is an error too: the base URL should name its target.
         misconfigured=status in _MISCONFIGURED or status < _CLIENT_ERRORS,
         refused_format=outcome is Outcome.CLIENT_ERROR and (b"response_format" in body or b"json_schema" in body),

@@ -4,7 +4,6 @@ import asyncio
 import json
 import logging
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -142,11 +141,9 @@ async def test_retry_after_delays_the_retry(server: OpenAiServer) -> None:
     assert server.times[1] - server.times[0] >= 0.5
 
 
-@given(
-    st.one_of(st.none(), st.text(max_size=40), st.floats().map(str), st.dates().map("{:%a, %d %b %Y} 00:00 GMT".format))
-)
+@given(st.one_of(st.none(), st.text(max_size=40), st.floats().map(str)))
 def test_any_retry_after_header_is_read(value: str | None) -> None:
-    seconds = retry_after(value, datetime(2026, 1, 1, tzinfo=UTC))
+    seconds = retry_after(value)
     assert seconds is None or seconds >= 0
 
 
