@@ -204,11 +204,10 @@ def demo(
 
 def _show_users(result: "DemoResult", scenario: "Scenario") -> None:
     """Print the skill with the most discovered lines, and the traveller's, before and after."""
-    best = max(
-        result.skills, key=lambda key: sum(line.source == "discovered" for line in result.skills[key].attributes)
-    )
-    for key in dict.fromkeys((best, *(who for who in result.skills if who[1] == "trains"))):
-        skill = result.skills[key]
+    skills = result.skills
+    best = max(skills, key=lambda key: sum(line.source == "discovered" for line in skills[key].attributes))
+    for key in dict.fromkeys((best, *(each for each in skills if each[1] == "trains"))):
+        skill = skills[key]
         before, after = _lines(result.firsts[key].seed or ()), _lines(skill.attributes)
         columns = ("before: the prior", f"after {skill.contrasts} choices")
         print_table(columns, zip_longest(before, after, fillvalue=""), f"{key[0]} · {key[1]}")

@@ -28,7 +28,6 @@ MAX_OVERLAP = 0.5
 WEIGHTS = (3.0, 2.0, 1.5, 1.0)
 # A perfect model of the policy is then right in about two thirds of the choices.
 TEMPERATURES = (0.35, 0.55)
-# A euro and a minute: two minutes are worth a euro.
 COSTS = {"price": 0.1, "length": 0.05}
 
 

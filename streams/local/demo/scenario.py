@@ -69,11 +69,10 @@ class Scenario:
 
     def __init__(self, users: int, n_rounds: int, seed: int) -> None:
         self.n_rounds, self._seed = n_rounds, seed
-        films_books_restaurants = catalogue.load()
-        self._items = {**films_books_restaurants, "trains": catalogue.trains()}
+        self._items = {**catalogue.load(), "trains": catalogue.trains()}
         facts = {item.item_id: parser_for(domain, {})(item) for domain, items in self._items.items() for item in items}
         self._facts_of: people.FactsOf = lambda item: facts[item.item_id]
-        self.people = people.simulate(users, seed, films_books_restaurants, self._facts_of)
+        self.people = people.simulate(users, seed, catalogue.load(), self._facts_of)
         if users >= TRAVELLER:
             self.people[TRAVELLER - 1] = people.traveller(TRAVELLER)
         self._start = datetime(2025, 12, 24, tzinfo=UTC)
