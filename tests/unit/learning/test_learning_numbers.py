@@ -234,8 +234,8 @@ def trade_off_after(euros: float, choices: int, seed: int) -> float | None:
 
 
 def test_a_stated_trade_off_is_true_within_a_factor_of_two() -> None:
-    prices = [6.0 * 1.1**seed for seed in range(20)]
-    stated = [(price, trade_off_after(price, 30, seed)) for seed, price in enumerate(prices)]
+    prices = [6.0 * 1.08**seed for seed in range(30)]
+    stated = [(price, trade_off_after(price, 40, seed)) for seed, price in enumerate(prices)]
 
     known = [found / price for price, found in stated if found is not None]
     assert len(known) >= 5
