@@ -166,7 +166,7 @@ async def test_an_app_ranks_selects_and_erases(harness: Harness) -> None:
         assert {item.item_id for item in first.candidates} == {item["item_id"] for item in slate(1)}
         for number, ranking in enumerate(again):
             assert {item.item_id for item in ranking.candidates} == {item["item_id"] for item in slate(number)}
-        for _ in range(4):
+        for _ in range(12):  # a line must prove itself
             ranking = events.ranking("ann", "films", slate(2))
             events.selection(user_id="ann", ranking_id=ranking.ranking_id, item_id=slate(2)[3]["item_id"])
         while not skills.get("ann", "films"):
