@@ -32,11 +32,11 @@ def documented() -> list[str]:
 
 
 def test_documented_queries_find_rows_in_the_demo_file(tmp_path: Path) -> None:
-    done = sager("demo", "--json", "--rounds", "8", "--data-dir", str(tmp_path / "demo"), seconds=4 * WAIT_SECONDS)
+    done = sager("demo", "--json", "--data-dir", str(tmp_path / "demo"), seconds=4 * WAIT_SECONDS)
 
     assert done.returncode == 0, done.stderr
     facts = json.loads(done.stdout)
-    assert (facts["selections"], facts["contrasts"], facts["diffs"], facts["dead_letters"]) == (360, 360, 360, 0)
+    assert (facts["selections"], facts["contrasts"], facts["diffs"], facts["dead_letters"]) == (720, 720, 720, 0)
     assert facts["versions_from_statements"] > 0
     assert facts["log_is_verified"]
     assert facts["duckdb_agrees"]
@@ -48,7 +48,7 @@ def test_documented_queries_find_rows_in_the_demo_file(tmp_path: Path) -> None:
     assert arms == {"no-skill", "prior", "evolved"}
     assert any(re.search(r"EUR more to save \d+ minutes", style) for (style,) in traveller)
     asked = sager("sql", "--duckdb", facts["duckdb"], "--json", "SELECT count(*) AS choices FROM contrasts")
-    assert json.loads(asked.stdout) == [{"choices": 360}], asked.stderr
+    assert json.loads(asked.stdout) == [{"choices": 720}], asked.stderr
 
 
 ALONE = """
