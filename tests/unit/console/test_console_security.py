@@ -174,14 +174,6 @@ def test_guessed_tokens_are_limited(file):
     assert told == [401, 401, 429, 429]
 
 
-def test_a_session_has_the_rate_of_its_token(file):
-    with Served(settings_of(file, http_rate=0.01, http_burst=2), console=True) as api:
-        visitor = Visitor(api)
-        visitor.sign_in(file.make("read-all"))
-
-        assert [visitor.get("/console/people").status for _ in range(2)] == [200, 429]
-
-
 # --- forms
 
 

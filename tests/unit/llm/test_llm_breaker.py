@@ -96,24 +96,6 @@ class TestCircuitBreaker:
         fail(circuit, 3, limited(asked))
         assert circuit.remaining_seconds == pause
 
-    def test_late_results_are_ignored(self) -> None:
-        clock = Clock()
-        circuit = breaker(clock)
-        early = [circuit.admit() for _ in range(10)]
-        assert None not in early
-        for ticket in early[:3]:
-            circuit.failed(ticket or 0, AWAY)
-        for ticket in early[3:6]:
-            circuit.failed(ticket or 0, AWAY)
-        circuit.succeeded(early[6] or 0)
-        assert (circuit.state, circuit.remaining_seconds) == (BreakerState.OPEN, 1.0)
-        clock.now += 1
-        assert circuit.admit() is not None
-        circuit.succeeded(early[7] or 0)
-        circuit.abandoned(early[8] or 0)
-        circuit.failed(early[9] or 0, AWAY)
-        assert circuit.state is BreakerState.HALF_OPEN
-
     @given(st.lists(st.tuples(st.sampled_from(["admit", "ok", "fail", "leave"]), st.integers(0, 9), st.floats(0, 3))))
     def test_there_is_at_most_one_probe_and_it_never_gets_stuck(self, steps: list[Any]) -> None:
         clock = Clock()

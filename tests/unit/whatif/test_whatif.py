@@ -4,21 +4,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operators.learning.fold import initial_skill
 from operators.learning.limits import MergeLimits
 from operators.options import EvolveMode
-from operators.whatif import ReplaySeries, ReplayStep, differences
+from operators.whatif import differences
 from schemas import Action, encode
 from streams.operations.whatif import InvalidVariant, variant_of
 from streams.settings import Settings
-from tests.builders import DOMAIN, USER, a_command, a_contrast, id_of
-from tests.unit.whatif.whatif_builders import GENRES, SEED, LiveSide, a_choice, an_arm, replayed
+from tests.builders import a_command
+from tests.unit.whatif.whatif_builders import GENRES, LiveSide, a_choice, an_arm, replayed
 
 COMMANDS = (Action.FREEZE, Action.UNFREEZE, Action.PIN, Action.REMOVE, Action.ADD, Action.SET_TIER, Action.REWORD)
 events = st.lists(
     st.one_of(st.sampled_from(GENRES), st.sampled_from(GENRES), st.sampled_from(COMMANDS)), min_size=1, max_size=25
 )
-places = st.integers(1, 20)
 
 
 def played(happened: list[str | Action], rounds: int | None = None) -> LiveSide:
@@ -71,29 +69,6 @@ def test_both_sides_share_the_choices_before_the_available_ones() -> None:
     told = played(["farce"] * 6).series(forgotten=4)
 
     assert (told.start.version, told.choices) == (4, 2)
-
-
-def test_neither_side_learns_personal_data() -> None:
-    """Older workers have left it on the topic."""
-    contrast = a_contrast(["genre: farce", "author: ann@example.org"], [["genre: saga"]])
-    [diff] = played(["farce"]).diffs
-    [moment] = replayed(
-        ReplaySeries(initial_skill(USER, DOMAIN, SEED, contrast), (ReplayStep(diff, encode(contrast)),))
-    )
-
-    learned = {line.attribute_id for line in moment.other.attributes} - {line.attribute_id for line in SEED}
-    assert learned == {id_of("genre: farce")}
-
-
-@given(st.lists(st.tuples(st.sampled_from("abc"), places, places), min_size=1, max_size=30))
-def test_swapping_the_sides_swaps_the_difference(choices: list[tuple[str, int, int]]) -> None:
-    here, there = differences(choices), differences([(user, two, one) for user, one, two in choices])
-
-    for name, found in here.items():
-        other = there[name]
-        assert found.delta == pytest.approx(-other.delta)
-        assert found.margin == (None if other.margin is None else pytest.approx(other.margin))
-        assert (found.better, found.worse) == (other.worse, other.better)
 
 
 def test_the_confidence_interval_samples_users() -> None:
