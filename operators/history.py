@@ -8,6 +8,7 @@ from typing import NamedTuple
 from operators.habit_directions import BY_PREFIX, is_number_line
 from operators.learning.choice_model import ListFeatures
 from operators.learning.fold import fold, initial_skill, merge
+from operators.learning.number_lines import number_line_id
 from operators.learning.tiers import proven_tier
 from operators.learning.tradeoffs import without_number
 from operators.stated import is_free, lasting_statements
@@ -124,9 +125,23 @@ def miss_saved(
 
 def _without(skill: PolicySkill, attribute_id: str) -> PolicySkill:
     lines, numbers = tuple(line for line in skill.attributes if line.attribute_id != attribute_id), skill.numbers
-    if numbers is not None and is_number_line(attribute_id):
-        numbers = without_number(numbers, attribute_id.split(":")[1].removeprefix(BY_PREFIX))
+    if numbers is not None and (name := _number_of(attribute_id)):
+        numbers = without_number(numbers, name)
     return skill.model_copy(update={"attributes": lines, "numbers": numbers})
+
+
+def _number_of(attribute_id: str) -> str:
+    return attribute_id.split(":")[1].removeprefix(BY_PREFIX) if is_number_line(attribute_id) else ""
+
+
+def place_by_number(items: Sequence[ItemFacts], attribute_id: str) -> int | None:
+    """Return the place of the first of the items by a line about a number, 1 the best; None if unknown."""
+    name = _number_of(attribute_id)
+    amounts = [item.measures[name] for item in items if name in item.measures]
+    if not amounts or name not in items[0].measures:
+        return None
+    is_more = attribute_id == number_line_id(name, more=True)
+    return 1 + sum(amount > amounts[0] if is_more else amount < amounts[0] for amount in amounts)
 
 
 def _first_chance(items: Sequence[ItemFacts], skill: PolicySkill, weights: RankWeights) -> float:

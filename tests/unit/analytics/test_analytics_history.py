@@ -177,6 +177,11 @@ WORDS_STEP |= {"title": "Arrival", "ranking": ARRIVAL}
              "It went from “a first sign” to “says nothing”."),
         ),
         (
+            {"place_by_line": 2, "luck": describe_proof(2 * ONE), "tier_before": "low", "tier_after": "medium"},
+            ("You took *Arrival* and left nine others; it was number 2 of 10 by this. "
+             "Luck would do as well once in 7.4 cases. It went from “a first sign” to “likely”."),
+        ),
+        (
             {"kind": "discovered", "tier_before": None, "tier_after": "silent"},
             "You took *Arrival* and left nine others. It is new in the profile: counted, it says nothing yet.",
         ),
