@@ -129,7 +129,7 @@ class NumberSums(Model):
 
 @as_array
 class TradeOff(NamedTuple):
-    """What is given up for what, in the words of a slim skill; empty: unknown.
+    """A trade-off in the words of a slim skill; empty: none is clear.
 
     `numbers` are those whose lines it replaces; without them it is about the domain's people.
     """

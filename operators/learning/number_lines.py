@@ -1,4 +1,4 @@
-"""Lines about numbers, such as `cheaper first`: they say what the evidence on numbers proves."""
+"""Lines about numbers, such as `cheaper first`: a view of the evidence on numbers."""
 
 from collections.abc import Iterator, Mapping, Sequence
 

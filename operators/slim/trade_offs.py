@@ -1,4 +1,4 @@
-"""What a person, or a domain's people, give up of one number for another, in words.
+"""Trade-offs between numbers in words, of a person or of a domain's people.
 
 Only a clear one has words: its ratio is a view of weights with known errors, and a false one misleads more than none.
 """
@@ -63,14 +63,13 @@ def trade_off_of(
     """
     if mine and skill.numbers is not None:
         sure = [name for name in _sure_numbers(skill, gate) if _agrees(skill, name, mine.get(name, 0.0))]
+        sure.sort(key=lambda name: (-abs(mine[name]), name))
         found = None
         if len(sure) > 1:
             person = _Estimate(mine, _covariances(skill.numbers))
             found = _between_numbers(person, sure, weights, numbers, skill.trade_off, "")
         if found is None and sure:
-            found = _taste_first(
-                skill, max(sure, key=lambda name: (abs(mine[name]), name)), mine, weights, numbers, gate
-            )
+            found = _taste_first(skill, sure[0], mine, weights, numbers, gate)
         # Most people's would contradict a person with a sure direction of their own.
         return found or TradeOff()
     allowed = [
@@ -145,11 +144,11 @@ def _sentence(
     is_paid, is_saved = give == _PRICE and weights[give] < 0, weights[get] < 0
     parts = [
         who + ("pay" if is_paid else "take") + ("" if who else "s"),
-        f"about {less:g}",
+        f"about {less:.10g}",
         _unit(give, numbers),
         "less" if weights[give] > 0 else "more",
         "" if is_paid or _unit(give, numbers) else _named(give),
-        f"to save {more:g}" if is_saved else f"for {more:g}",
+        f"to save {more:.10g}" if is_saved else f"for {more:g}",
         _unit(get, numbers),
         "" if is_saved else "more",
         "" if _unit(get, numbers) else _named(get),

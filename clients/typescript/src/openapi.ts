@@ -373,8 +373,6 @@ export interface components {
          *
          *     `proof` is the sum of the line's bets, decaying too: before each choice it bets on its value. The tier of what a
          *     person did not state follows from it.
-         *
-         *     `gained` is the number of places, in 1/1024 and decaying too, by which the line lifted taken items.
          */
         Attribute: {
             attribute_id: string;
@@ -389,8 +387,6 @@ export interface components {
             taken: number;
             /** @default 0 */
             expected: number;
-            /** @default 0 */
-            gained: number;
             /**
              * @description Nats that the line has won against luck, in 1/1024.
              * @default 0
@@ -630,9 +626,8 @@ export interface components {
          * @description The effect of an event on the counts of a skill's lines.
          *
          *     Folding applies it in this order: lines without counts start with `begun`; every line except stated ones decays,
-         *     `count -= count // forget`, and `aged` extra times after a long absence; then `lines` are added, and `places` to
-         *     `gained`: the places, in 1/1024, by which each line alone lifted the taken item. Discovered lines have their own
-         *     counts. `drift` is the new state of each line's drift test.
+         *     `count -= count // forget`, and `aged` extra times after a long absence; then `lines` are added. Discovered lines
+         *     have their own counts. `drift` is the new state of each line's drift test.
          */
         CountDelta: {
             /**
@@ -653,9 +648,6 @@ export interface components {
                     number
                 ];
             };
-            places?: {
-                [key: string]: number;
-            };
             /** @default 0 */
             aged: number;
             drift?: {
@@ -669,6 +661,11 @@ export interface components {
                     number
                 ];
             };
+            /**
+             * @description Divisor of the sums' decay.
+             * @default 0
+             */
+            numbers_forget: number;
             /** @description The additions to the skill's sums. */
             numbers?: components["schemas"]["NumberSums"] | null;
         };
