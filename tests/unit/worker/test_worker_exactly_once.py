@@ -47,6 +47,15 @@ def choices(count: int) -> list[tuple[Ranking, Selection]]:
     return [choice(number) for number in range(count)]
 
 
+def loyal_choices() -> list[tuple[Ranking, Selection]]:
+    """Six choices of each user, always of one film: the last one proves a line, so that it changes the slim skill."""
+    made = choices(6 * len(USERS))
+    return [
+        (ranking, selection.model_copy(update={"item_id": film(number % len(USERS))["item_id"]}))
+        for number, (ranking, selection) in enumerate(made)
+    ]
+
+
 def put(log: FakeLog, made: list[tuple[Ranking, Selection]]) -> None:
     for pair in made:
         log.put_all(pair)
@@ -106,7 +115,7 @@ async def test_a_death_during_a_command_loses_nothing(deployment: FakeDeployment
 
 @pytest.mark.parametrize("base", [*CHANGELOGS, *OUTPUTS])
 async def test_a_failed_send_is_repeated_once_delivered_once(deployment: FakeDeployment, base: str) -> None:
-    made = choices(9)
+    made = loyal_choices()
     put(deployment.log, made)
     worker = deployment.worker(slow=5)
     worker.fail(base, times=5)
@@ -128,7 +137,7 @@ LEADS_TO = {
 async def test_an_event_is_acknowledged_only_after_all_its_outputs(
     deployment: FakeDeployment, source: str, base: str
 ) -> None:
-    made = choices(20)
+    made = loyal_choices()
     worker = deployment.worker()
     put(deployment.log, made[:-1])
     await worker.quiet()
@@ -149,7 +158,7 @@ async def test_an_event_is_acknowledged_only_after_all_its_outputs(
 @pytest.mark.parametrize("is_member", [True, False], ids=["revoked", "no member"])
 async def test_a_replaced_worker_writes_nothing_more(deployment: FakeDeployment, base: str, is_member: bool) -> None:
     """What was on its way when it lost its membership fails; it must not be tried again."""
-    made = choices(20)
+    made = loyal_choices()
     replaced = deployment.worker()
     put(deployment.log, made[:-1])
     await replaced.quiet()
@@ -178,7 +187,7 @@ async def test_partitions_that_move_in_the_middle_of_a_handler(
     deployment: FakeDeployment, base: str, seed: int
 ) -> None:
     """A rebalance: what comes again has another generation, and what was under way goes no further."""
-    made = choices(20)
+    made = loyal_choices()
     worker = deployment.worker(seed, commits=False)
     put(deployment.log, made[:-1])
     await worker.quiet()

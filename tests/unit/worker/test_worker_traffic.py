@@ -82,7 +82,7 @@ async def test_a_plain_loop_learns_the_same_as_the_worker(tmp_path: Path, monkey
         key: skill.attributes for key, skill in wanted.items()
     }
     written = deployment.log.count()
-    assert made == {base: written[base] for base in ("contrasts", "skill-diffs", SlimSkill.TOPIC)}
+    assert made == +Counter({base: written[base] for base in ("contrasts", "skill-diffs", SlimSkill.TOPIC)})
     await deployment.close()
 
 
