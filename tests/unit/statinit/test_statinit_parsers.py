@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from operators import statinit
 from operators.attributes import fact_id
 from operators.statinit import UnknownParser, books, generic, movietv, parser_for, text, yelp
-from operators.statinit.measures import measures_of
+from operators.statinit.measures import MAX_NUMBERS, measures_of
 from schemas import MAX_FACTS, MAX_MEASURE, Candidate, Fact, ItemFacts, Measure, decode, encode
 
 
@@ -296,7 +296,8 @@ def test_a_measure_is_read_in_one_unit(metadata: dict[str, Any], expected: dict[
 def test_any_item_has_bounded_measures(item: Candidate) -> None:
     found = measures_of(item)
 
-    assert set(found) <= {measure.value for measure in Measure}
+    assert set(found) <= {measure.value for measure in Measure} | set(map(generic.dimension_of, item.metadata))
+    assert len(found) <= MAX_NUMBERS
     assert all(0 <= amount <= MAX_MEASURE for amount in found.values())
     kept = ItemFacts(item_id="i1", measures=found)
     assert decode(ItemFacts, encode(kept)) == kept

@@ -17,9 +17,9 @@ from tests.harness import by_bytes
 
 USERS, EACH = 6, 15
 MESSAGES_PER_CHOICE = 15
-BYTES_PER_CHOICE, STORED_PER_CHOICE = 33_000, 6_500
+BYTES_PER_CHOICE, STORED_PER_CHOICE = 35_000, 6_500
 BYTES_PER_CHOICE_OF_THE_GRAPH = 8_500
-CALLS_PER_CHOICE, VALIDATIONS_PER_CHOICE = 3_400, 10
+CALLS_PER_CHOICE, VALIDATIONS_PER_CHOICE = 4_800, 10
 """Of functions, those of C included; and of pydantic's validators in Python. A line of a skill needs no validation."""
 BATCH = 4
 """Records that a worker sends at once, at a high rate: for skills they are fewer, for other topics more."""

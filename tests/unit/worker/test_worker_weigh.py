@@ -10,6 +10,7 @@ from operators.seals import SealState, check_seal, seal_record
 from operators.weights import apply_outcome, initial_weights, rank_weights
 from schemas import FEATURE_ONE, Candidate, Contrast, Interaction, RankedBy, Ranking, RankRequest, Selection, encode
 from schemas.weights import MAX_FEATURE, WEIGHT_ONE, Features, Mix, RankingOutcome, WeightAction, WeightCommand, Weights
+from streams.pseudonyms import secret_of
 from tests.builders import a_time, film
 from tests.fake_log import FakeDeployment, FakeLog, FakeWorker, position, settings_in
 from tests.unit.weigh.weigh_builders import an_outcome
@@ -106,7 +107,7 @@ async def test_choices_move_the_weights_and_rankings_go_by_them(deployment: Fake
     log.put(a_request(50))
     await worker.quiet()
     assert ranked(log)[-1].injected.weights_version == newest(log).version > 0
-    assert worker.parts.deps.learned_weights.get(DOMAIN).weights == rank_weights(newest(log))
+    assert worker.parts.deps.learned_weights.get(DOMAIN).weights == rank_weights(newest(log), secret_of(log.settings))
 
 
 def assert_own_lists(outcomes: list[RankingOutcome]) -> None:
