@@ -20,7 +20,7 @@ from streams.analytics import metrics as materializer_metrics
 from streams.cli import app
 from streams.http import metrics as http_metrics
 from streams.settings import Settings
-from streams.webhooks import delivery, messages
+from streams.webhooks import delivery
 from streams.worker import metrics as worker_metrics
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -30,7 +30,7 @@ PROCESSES = {
     "Worker": (worker_metrics,),
     "Materializer": (materializer_metrics,),
     "HTTP API": (http_metrics,),
-    "Webhooks": (delivery, messages),
+    "Webhooks": (delivery,),
 }
 
 

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 import aiohttp
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
-from prometheus_client import Counter, Gauge
+from prometheus_client import Counter
 
 from schemas import SlimSkill, derived_id
 from streams import shutdown
@@ -22,7 +22,6 @@ from streams.kafka.scanner import REQUEST_SECONDS, int_of, sent_at_ms
 from streams.settings import Settings
 from streams.webhooks.messages import (
     RESET,
-    WEBHOOK_SECONDS,
     Endpoint,
     EndpointDown,
     Notification,
@@ -39,7 +38,6 @@ STUCK_SECONDS = 60.0
 MAX_AWAY_MS = 20 * 3_600_000
 
 DELIVERIES = Counter("sager_webhook_deliveries", "Attempts to deliver, by outcome.", ["endpoint", "outcome"])
-PENDING = Gauge("sager_webhook_pending", "Records of slim skills that an endpoint has not got yet.", ["endpoint"])
 
 log = logging.getLogger("sager.webhooks")
 
@@ -103,14 +101,6 @@ class Reader:
                 self._unread.discard(partition)
         return found
 
-    def lag(self, offsets: dict[int, int]) -> int:
-        """Return the number of known records behind these offsets."""
-        lag = 0
-        for partition, offset in offsets.items():
-            if marks := self._consumer.get_watermark_offsets(TopicPartition(self._topic, partition), cached=True):
-                lag += max(0, marks[1] - max(offset, marks[0]))
-        return lag
-
 
 class Delivery:
     """The messages of one endpoint."""
@@ -124,8 +114,6 @@ class Delivery:
         self._committed_at = 0.0
         for outcome in ("delivered", "failed", "refused"):  # from 0, so that rates exist before the first
             DELIVERIES.labels(endpoint.name, outcome)
-        WEBHOOK_SECONDS.labels(endpoint.name)
-        PENDING.labels(endpoint.name)
 
     @property
     def is_down(self) -> bool:
@@ -258,8 +246,6 @@ async def run(settings: Settings, health: WebhooksHealth, endpoints: Sequence[En
             while not stop.is_set():
                 health.turned_at = time.monotonic()
                 health.down = frozenset(each.endpoint.name for each in deliveries if each.is_down)
-                for each in deliveries:
-                    PENDING.labels(each.endpoint.name).set(each.reader.lag(each.offsets))
                 await asyncio.sleep(TURN_SECONDS)
             for task in tasks:
                 task.cancel()

@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 
 import aiohttp
 import orjson
-from prometheus_client import Histogram
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 from standardwebhooks import Webhook
 
@@ -29,13 +28,6 @@ _INTERNAL_FIELDS = {"event_id", "occurred_at", "schema_version", "seal"}  # inte
 _ACCEPTED, _CLIENT_ERRORS = range(200, 300), range(400, 500)
 # Statuses of 4xx that concern the endpoint, not the message.
 _RETRYABLE = frozenset({401, 403, 404, 408, 409, 410, 421, 425, 429})
-
-WEBHOOK_SECONDS = Histogram(
-    "sager_webhook_seconds",
-    "How long an endpoint takes to answer.",
-    ["endpoint"],
-    buckets=(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
-)
 
 
 class Endpoint(BaseModel):
@@ -179,13 +171,12 @@ def new_session() -> aiohttp.ClientSession:
 async def post(session: aiohttp.ClientSession, endpoint: Endpoint, message_id: str, body: bytes) -> str:
     """Post once; return the refusal, or raise `EndpointDown`."""
     signed_headers = headers(endpoint, message_id, datetime.now(UTC), body)
-    with WEBHOOK_SECONDS.labels(endpoint.name).time():
-        try:
-            # Redirects can lead anywhere. The answer's body is not read.
-            async with session.post(endpoint.url, data=body, headers=signed_headers, allow_redirects=False) as reply:
-                return refusal_of(reply.status)
-        except (TimeoutError, aiohttp.ClientError, OSError, ValueError) as error:
-            raise EndpointDown(type(error).__name__) from None
+    try:
+        # Redirects can lead anywhere. The answer's body is not read.
+        async with session.post(endpoint.url, data=body, headers=signed_headers, allow_redirects=False) as reply:
+            return refusal_of(reply.status)
+    except (TimeoutError, aiohttp.ClientError, OSError, ValueError) as error:
+        raise EndpointDown(type(error).__name__) from None
 
 
 def refusal_of(status: int) -> str:

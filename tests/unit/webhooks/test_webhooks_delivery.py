@@ -45,9 +45,6 @@ class Topic:
         self.at += len(found)
         return found
 
-    def lag(self, offsets: dict[int, int]) -> int:
-        return len(self.records) - offsets[0]
-
     def commit(self, offsets: dict[int, int], at_ms: int) -> None:
         self.committed = offsets, at_ms
 
