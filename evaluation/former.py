@@ -1,14 +1,15 @@
 """The learning rule before numbers and predictions, to compare with."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
 from evaluation.plans import Plan
 from evaluation.skill_arms import Rule, SkillArm, _Player
 from operators.attributes import fact_id, from_fact
-from operators.learning.evidence import ListEvidence, decay, initial_expected, signed_strength
-from operators.learning.limits import DEFAULT_LIMITS
+from operators.learning.evidence import ListEvidence, decay, initial_expected
+from operators.learning.fold import fits_document
+from operators.learning.limits import DEFAULT_LIMITS, eviction_order, is_unconfirmed
 from operators.learning.tiers import tier_of
 from operators.statinit import facts_of, parser_for
 from schemas import ONE, Abstention, Attribute, AttributeSource, Candidate, Contrast, PolicySkill, Tier
@@ -36,16 +37,19 @@ class FormerArm(SkillArm):
         del popularity
         player = self._players[user_id]
         skill, shown = player.skill, ListEvidence.of((contrast.chosen,), contrast.unchosen)
-        lines = [_counted(line, shown) for line in skill.attributes]
-        known = {line.attribute_id for line in lines}
-        met = skill.contrasts + max([line.support for line in lines], default=0)
+        now = skill.contrasts + 1
+        lines = [_counted(line, shown, now) for line in skill.attributes]
+        if now >= DEFAULT_LIMITS.global_patience:
+            lines = [line for line in lines if not is_unconfirmed(line)]
+        known = {line.attribute_id for line in skill.attributes}
+        met = skill.contrasts + max([line.support for line in skill.attributes], default=0)
         for fact in contrast.chosen.facts:
             if (name := fact_id(fact)) not in known:
-                expected = initial_expected(player.usual.get(name, 0), shown.shares[name], met)
-                lines.append(from_fact(fact, Tier.LOW, _EARNED, counts=(ONE, expected), support=1))
-        lines.sort(key=signed_strength, reverse=True)
-        after = {"attributes": tuple(lines[: DEFAULT_LIMITS.attributes]), "contrasts": skill.contrasts + 1}
-        player.skill = skill.model_copy(update={**after, "version": skill.version + 1})
+                counts = ONE, initial_expected(player.usual.get(name, 0), shown.shares[name], met)
+                lines.append(from_fact(fact, Tier.LOW, _EARNED, counts=counts, confirmed_at=now, support=1))
+        lines = _within_limits(lines, shown.taken, player.usual)
+        after = {"attributes": tuple(lines), "contrasts": now, "version": skill.version + 1}
+        player.skill = skill.model_copy(update=after)
 
     def _weigh(self, player: _Player, skill: PolicySkill, contrast: Contrast | Abstention) -> None:
         super()._weigh(player, skill.model_copy(update={"attributes": tuple(self._lines(skill))}), contrast)
@@ -61,7 +65,18 @@ def _former_tier(line: Attribute) -> Tier:
     return tier_of(line.taken, line.expected, AttributeSource.GLOBAL, 0)
 
 
-def _counted(line: Attribute, shown: ListEvidence) -> Attribute:
-    name = line.attribute_id
-    taken = decay(line.taken) + (ONE if name in shown.taken else 0)
-    return line.model_copy(update={"taken": taken, "expected": decay(line.expected) + shown.shares.get(name, 0)})
+def _counted(line: Attribute, shown: ListEvidence, now: int) -> Attribute:
+    name, taken = line.attribute_id, decay(line.taken)
+    after: dict[str, object] = {"taken": taken, "expected": decay(line.expected) + shown.shares.get(name, 0)}
+    if name in shown.taken:
+        after |= {"taken": taken + ONE, "support": line.support + 1, "confirmed_at": now}
+    counted = line.model_copy(update=after)
+    return counted.model_copy(update={"tier": _former_tier(counted)})
+
+
+def _within_limits(lines: list[Attribute], taken: Collection[str], usual: Mapping[str, int]) -> list[Attribute]:
+    for gone in eviction_order(tuple(lines), {}, taken, usual):
+        if len(lines) <= DEFAULT_LIMITS.attributes and fits_document(lines, DEFAULT_LIMITS.characters):
+            break
+        lines = [line for line in lines if line is not gone]
+    return lines
