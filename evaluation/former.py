@@ -5,12 +5,11 @@ from dataclasses import replace
 from typing import Any
 
 from evaluation.plans import Plan
-from evaluation.skill_arms import Rule, SkillArm, _Player
+from evaluation.skill_arms import Rule, SkillArm, _Player, ratio_tier
 from operators.attributes import fact_id, from_fact
 from operators.learning.evidence import ListEvidence, decay, initial_expected
 from operators.learning.fold import fits_document
 from operators.learning.limits import DEFAULT_LIMITS, eviction_order, is_unconfirmed
-from operators.learning.tiers import tier_of
 from operators.statinit import facts_of, parser_for
 from schemas import ONE, Abstention, Attribute, AttributeSource, Candidate, Contrast, PolicySkill, Tier
 
@@ -31,7 +30,7 @@ class FormerArm(SkillArm):
         super().__init__(rule, replace(plan, facts=unmeasured), *args, **options)
 
     def _lines(self, skill: PolicySkill) -> list[Attribute]:
-        return [line for line in super()._lines(skill) if _former_tier(line)]
+        return [line for line in super()._lines(skill) if ratio_tier(line)]
 
     async def _evolve(self, user_id: str, contrast: Contrast, popularity: Mapping[str, int]) -> None:
         del popularity
@@ -61,17 +60,13 @@ def _with_integers(item: Candidate) -> Candidate:
     return item.model_copy(update={"metadata": {**item.metadata, **whole}})
 
 
-def _former_tier(line: Attribute) -> Tier:
-    return tier_of(line.taken, line.expected, AttributeSource.GLOBAL, 0)
-
-
 def _counted(line: Attribute, shown: ListEvidence, now: int) -> Attribute:
     name, taken = line.attribute_id, decay(line.taken)
     after: dict[str, object] = {"taken": taken, "expected": decay(line.expected) + shown.shares.get(name, 0)}
     if name in shown.taken:
         after |= {"taken": taken + ONE, "support": line.support + 1, "confirmed_at": now}
     counted = line.model_copy(update=after)
-    return counted.model_copy(update={"tier": _former_tier(counted)})
+    return counted.model_copy(update={"tier": ratio_tier(counted)})
 
 
 def _within_limits(lines: list[Attribute], taken: Collection[str], usual: Mapping[str, int]) -> list[Attribute]:

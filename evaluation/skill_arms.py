@@ -16,6 +16,7 @@ from operators.language.privacy import KEEP_ALL
 from operators.learning.choice_model import ListFeatures
 from operators.learning.evidence import to_fixed_point
 from operators.learning.outcomes import outcome_of
+from operators.learning.tiers import tier_of
 from operators.options import EvolveMode
 from operators.steps import EvolveState, EvolveStep, Reason, SkillStart, learn
 from operators.steps import prior as interactions
@@ -24,6 +25,7 @@ from operators.weights import DEFAULT_WEIGHTS, RankWeights, softmax
 from schemas import (
     Abstention,
     Attribute,
+    AttributeSource,
     Contrast,
     Features,
     Interaction,
@@ -31,6 +33,7 @@ from schemas import (
     PolicySkill,
     Position,
     Profile,
+    Tier,
     Weights,
     derived_id,
 )
@@ -133,6 +136,11 @@ class PlayedChoice:
     user_id: str
     choice: Choice
     order: tuple[str, ...]
+
+
+def ratio_tier(line: Attribute) -> Tier:
+    """The tier of a line by its counts, as before lines had to prove themselves."""
+    return tier_of(line.taken, line.expected, AttributeSource.GLOBAL, 0)
 
 
 class SkillArm:
@@ -253,7 +261,9 @@ class SkillArm:
         skill = self._start.skill(user_id, self.plan.domain, event, profile, template, usual)
         if self.rule.counts:
             return skill
-        lines = (line.model_copy(update={"taken": 0, "expected": 0}) for line in skill.attributes)
+        lines = (
+            line.model_copy(update={"taken": 0, "expected": 0, "tier": ratio_tier(line)}) for line in skill.attributes
+        )
         return skill.model_copy(update={"attributes": tuple(lines)})
 
     def _counted(self, profile: Profile | None, visit: Interaction) -> Profile | None:
