@@ -134,8 +134,8 @@ def _number_of(attribute_id: str) -> str:
     return attribute_id.split(":")[1].removeprefix(BY_PREFIX) if is_number_line(attribute_id) else ""
 
 
-def place_by_number(items: Sequence[ItemFacts], attribute_id: str) -> int | None:
-    """Return the place of the first of the items by a line about a number, 1 the best; None if unknown."""
+def rank_by_number(items: Sequence[ItemFacts], attribute_id: str) -> int | None:
+    """Return the first item's rank by a line about a number, 1 the best; None if unknown."""
     name = _number_of(attribute_id)
     amounts = [item.measures[name] for item in items if name in item.measures]
     if not amounts or name not in items[0].measures:

@@ -16,7 +16,7 @@ from operators.history import (
     line_steps,
     line_value,
     lines_by_version,
-    place_by_number,
+    rank_by_number,
     statement_steps,
 )
 from operators.language.output_policy import OutputGate
@@ -161,7 +161,7 @@ def _step(
             about |= {"taken": format_count(line.taken), "expected": format_count(line.expected)}
     is_seed = step.change is None and step.judged is None
     about |= _seeded(con, step) if is_seed else _moved(con, step, choices.get(diff.evidence.event_id))
-    about["place_by_line"] = place_by_number(lists.get(diff.event_id, ()), step.attribute_id)
+    about["rank_by_line"] = rank_by_number(lists.get(diff.event_id, ()), step.attribute_id)
     about["others_with"] = _count_unchosen_with(lists.get(diff.event_id, ()), about.get("ranking"), step.attribute_id)
     found = LineStep(attribute_id=step.attribute_id, **about)
     return found.model_copy(update={"sentence": sentence(found)})

@@ -87,7 +87,7 @@ class LineStep(BaseModel):
     trigger: DiffTrigger | None = None
     ranking: EvidenceChoice | None = None
     others_with: int | None = None
-    place_by_line: int | None = None  # of the taken item, by a line about a number
+    rank_by_line: int | None = None  # of the taken item, by a line about a number
 
 
 def statement_sentence(kind: str, words: str, actor: str | None, reason: str) -> str:
@@ -141,8 +141,8 @@ def _choice(step: LineStep) -> str:
     left = f"You took {more}{',' if also else ''} and left {number_word(others)} {'other' if others == 1 else 'others'}"
     if step.others_with is not None:
         left += f", {_amount(others - step.others_with, others)} of them without this"
-    if step.place_by_line is not None:
-        left += f"; it was number {step.place_by_line} of {others + 1} by this"
+    if step.rank_by_line is not None:
+        left += f"; it was number {step.rank_by_line} of {others + 1} by this"
     if step.taken is not None:
         times = "once" if step.taken == "1" else f"{step.taken} times"
         left += f". Lately you took this {times}, where {step.expected} were to be expected"

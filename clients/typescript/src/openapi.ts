@@ -965,7 +965,7 @@ export interface components {
             trigger?: components["schemas"]["DiffTrigger"] | null;
             ranking?: components["schemas"]["EvidenceChoice"] | null;
             others_with?: number | null;
-            place_by_line?: number | null;
+            rank_by_line?: number | null;
         };
         /** @description The lessons of a batch. Nothing was sent. */
         LintReport: {

@@ -177,7 +177,7 @@ WORDS_STEP |= {"title": "Arrival", "ranking": ARRIVAL}
              "It went from “a first sign” to “says nothing”."),
         ),
         (
-            {"place_by_line": 2, "luck": describe_proof(2 * ONE), "tier_before": "low", "tier_after": "medium"},
+            {"rank_by_line": 2, "luck": describe_proof(2 * ONE), "tier_before": "low", "tier_after": "medium"},
             ("You took *Arrival* and left nine others; it was number 2 of 10 by this. "
              "Luck would do as well once in 7.4 cases. It went from “a first sign” to “likely”."),
         ),

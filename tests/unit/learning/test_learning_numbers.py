@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from operators.evolve.proposals import Proposal, ValidatedProposal
 from operators.habit_directions import number_words
-from operators.history import disagreements, line_value, place_by_number
+from operators.history import disagreements, line_value, rank_by_number
 from operators.learning.choice_model import ListFeatures
 from operators.learning.commands import resolve_command
 from operators.learning.fold import fold, initial_skill, merge
@@ -202,7 +202,7 @@ def test_a_lines_value_is_the_misses_that_the_skill_makes_without_it() -> None:
     price, minutes = (line_value(log, lists, number_line_id(name, False)) for name in ("price", "minutes"))
 
     assert (price.choices, price.saved > 15, abs(minutes.saved) < 3) == (40, True, True)
-    assert {place_by_number(items, CHEAPER) for items in lists.values()} == {1}
+    assert {rank_by_number(items, CHEAPER) for items in lists.values()} == {1}
 
 
 DOMAIN = RankWeights(usual={"price": (35.0, 145.0), "minutes": (115.0, 1_600.0)})
