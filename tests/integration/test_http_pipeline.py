@@ -43,6 +43,7 @@ def item(name: str, genre: str) -> dict[str, Any]:
     return {"item_id": name, "title": name.title(), "metadata": {"genres": [genre]}}
 
 
+CHOICES = 9  # enough to prove a taste among three items
 SHOWN = [item("arrival", "Sci-Fi"), item("up", "Animation"), item("heat", "Crime")]
 
 
@@ -70,25 +71,25 @@ def test_events_sent_over_http_are_learned_once(harness: Harness) -> None:
     server = harness.start("serve", http_tokens=file, http_port=port, http_wait_seconds=60)
     harness.until(lambda _: call(SLIM)[0] == 404, "the API to have read its topics")
 
-    batch = {"events": choices(3)}
+    batch = {"events": choices(CHOICES)}
     for _ in range(2):  # in doubt, it is sent again as it is
         status, taken = call("/v1/events", batch)
-        assert (status, taken["accepted"], taken["refused"]) == (200, 6, 0)
-    assert harness.count(Selection, 6).dead_letters == []
-    assert [diff.version for diff in harness.count(SkillDiff, 3).diffs] == [1, 2, 3]
+        assert (status, taken["accepted"], taken["refused"]) == (200, 2 * CHOICES, 0)
+    assert harness.count(Selection, 2 * CHOICES).dead_letters == []
+    assert [diff.version for diff in harness.count(SkillDiff, CHOICES).diffs] == [*range(1, CHOICES + 1)]
     harness.until(lambda _: "sci-fi" in call(SLIM)[1].get("text", ""), "the slim skill")
 
     status, ranking = call("/v1/rank", {"user_id": "ann", "domain": "films", "candidates": SHOWN, "clarify": True})
     assert (status, ranking["candidates"][0]["item_id"], ranking["ranked_by"]) == (200, "arrival", "sager")
     status, heard = call("/v1/users/ann/domains/films/corrections", {"text": "no sci-fi please", "items": SHOWN})
-    assert (status, heard["understood"], heard["version"]) == (200, True, 4)
+    assert (status, heard["understood"], heard["version"]) == (200, True, CHOICES + 1)
     assert [each["says"] for each in heard["stated"]] == ["avoids sci-fi (genre)"]
     status, ranking = call("/v1/rank", {"user_id": "ann", "domain": "films", "candidates": SHOWN})
     assert ranking["candidates"][-1]["item_id"] == "arrival", "the next ranking goes by what was said"
 
-    harness.until(lambda out: len({each.ranking_id for each in out.values(Ranking)}) == 5, "all rankings")
+    harness.until(lambda out: len({each.ranking_id for each in out.values(Ranking)}) == CHOICES + 2, "all rankings")
     outputs = harness.count(Correction, 1)
-    assert (len(outputs.diffs), outputs.dead_letters) == (4, [])
+    assert (len(outputs.diffs), outputs.dead_letters) == (CHOICES + 1, [])
     assert [harness.stop(process) for process in (server, worker)] == [0, 0]
     assert "ann" not in (harness.settings.data_dir / "serve.log").read_text()
 
