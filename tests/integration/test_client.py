@@ -233,8 +233,8 @@ def test_each_example_shows_what_the_slim_skill_changed(harness: Harness) -> Non
     # A second run ranks with what the first one taught, and says so.
     known = {(skill.user_id, skill.domain): skill for skill in harness.quiet().values(SlimSkill)}
     run(next(example for example in EXAMPLES if example.stem == "host_vanilla"), harness)
-    out = harness.count(Ranking, 16).values(Ranking)
-    assert len(harness.count(Selection, 16).values(Selection)) == 16
+    out = harness.count(Ranking, 80).values(Ranking)
+    assert len(harness.count(Selection, 80).values(Selection)) == 80
     vera = known["vera", "films"]
     injected = {(reported.skill_version, reported.slim_skill) for reported in (ranking.injected for ranking in out)}
     assert (vera.skill_version, vera.text) in injected
