@@ -20,7 +20,7 @@ from schemas.weights import MAX_OUTCOME_NUMBERS, Features, UsualNumbers
 # How many choices the domain's weight counts for.
 PERSONAL_PRECISION = 8.0
 # Bet on more than the estimated weight, which its prior holds back. Any factor is fair to blind people.
-BOLDNESS = 1.75
+BOLDNESS = 2.0
 # A single outlier must not decide.
 MAX_DISTANCE = 4.0
 MAX_VARIANCE = 1 << 50
