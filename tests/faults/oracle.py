@@ -92,8 +92,11 @@ def expected_skills(contrasts: Sequence[Contrast]) -> dict[bytes, PolicySkill]:
 
 
 def content(skill: PolicySkill) -> dict[str, object]:
-    """A skill without what tells only where its events stood, and without its seal, which includes that."""
-    return without_seals(skill).model_dump(exclude={"applied": True, "last_diff": {"source"}})
+    """Return a skill without seals, positions and the selection that follows the domain's weights of its time."""
+    selection = {"slim_lines": True, "trade_off": True}
+    return without_seals(skill).model_dump(
+        exclude={**selection, "applied": True, "last_diff": {**selection, "source": True}}
+    )
 
 
 def first_of_each(contrasts: Sequence[Contrast]) -> list[Contrast]:

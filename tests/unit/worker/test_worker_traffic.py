@@ -17,7 +17,7 @@ from tests.harness import by_bytes
 
 USERS, EACH = 6, 15
 MESSAGES_PER_CHOICE = 15
-BYTES_PER_CHOICE, STORED_PER_CHOICE = 35_000, 6_500
+BYTES_PER_CHOICE, STORED_PER_CHOICE = 35_000, 6_700
 BYTES_PER_CHOICE_OF_THE_GRAPH = 8_500
 CALLS_PER_CHOICE, VALIDATIONS_PER_CHOICE = 4_800, 10
 """Of functions, those of C included; and of pydantic's validators in Python. A line of a skill needs no validation."""
