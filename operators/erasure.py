@@ -13,7 +13,18 @@ from operators.language.words import SAME_LETTERS, WordSet, plain_words
 from operators.learning.statements import StatementSubject
 from operators.redaction import is_placeholder
 from operators.stated import statement_id
-from schemas import MAX_PENDING, Card, CardLine, Fact, ItemFacts, PendingConversations, PolicySkill, line_digest
+from schemas import (
+    MAX_PENDING,
+    Card,
+    CardLine,
+    Fact,
+    ItemFacts,
+    PendingConversations,
+    PolicySkill,
+    Position,
+    UserDomainEvent,
+    line_digest,
+)
 from schemas.commands import MAX_DOMAINS, MAX_KNOWN, MAX_LINES, ErasedScope, ForgetRequest, Receipt, SkillCommand
 from schemas.state import Memory, OpenRankings, Profile
 
@@ -258,3 +269,24 @@ def scrub_memory(memory: Memory, line: str) -> Memory:
 
     taken = tuple(each.model_copy(update={"facts": left(each.facts)}) for each in memory.taken)
     return memory.model_copy(update={"taken": taken, "seen": left(memory.seen), "version": memory.version + 1})
+
+
+def event_moments(event: UserDomainEvent, source: Position | None) -> tuple[datetime, ...]:
+    """Return the times of an event that an erasure may cover."""
+    return (event.occurred_at,) if source is None else (event.occurred_at, source.moment)
+
+
+def is_erased(event: UserDomainEvent, receipt: Receipt | None, source: Position | None) -> bool:
+    """True if an erasure covers an event."""
+    return receipt is not None and receipt.covers(event.domain, *event_moments(event, source))
+
+
+def known_items(
+    items: Iterable[ItemFacts], event: UserDomainEvent, receipt: Receipt | None, source: Position | None
+) -> tuple[ItemFacts, ...]:
+    """Return an event's items without erased facts, and without items that an erasure covers."""
+    if receipt is None:
+        return tuple(items)
+    scope, moments = (event.user_id, event.domain, receipt), event_moments(event, source)
+    found = (without_erased_facts(item, *scope, *moments) for item in items)
+    return tuple(item for item in found if item is not None)

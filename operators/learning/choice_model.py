@@ -1,6 +1,6 @@
 """How a list is scored: the person's tastes and trade-offs, the domain's, and the community's.
 
-The score of an item is a sum. Its weights, and what a choice was expected to be, follow from the same sum, so ranking
+The score of an item is a sum. Its weights, and the chance of each item, follow from the same sum, so ranking
 and learning cannot differ.
 """
 
@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 
 from operators.attributes import places_of_facts
 from operators.learning.evidence import signed_strength
-from operators.learning.habits import habit_scores
 from operators.learning.none_taken import NOTHING
 from operators.learning.tradeoffs import NumberRow, number_rows, personal_weights
 from operators.weights import DEFAULT_WEIGHTS, RankWeights, number_dimension, softmax
@@ -68,7 +67,6 @@ class ListFeatures:
         return cls(
             size,
             _liked(places, attributes, size)
-            | habit_scores(items, attributes, popularity)
             | {
                 number_dimension(name): [(personal[name] - weights.numbers.get(name, 0.0)) * value for value in row]
                 for name, row in rows.items()

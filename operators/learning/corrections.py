@@ -12,9 +12,10 @@ from operators.language.privacy import Privacy
 from operators.learning.evidence import STATED_DRIFT_ROUNDS, ListEvidence, inactivity_decay
 from operators.learning.feedback import PERSON
 from operators.learning.fold import next_diff
+from operators.learning.lesson import visit_evidence
 from operators.learning.limits import DEFAULT_LIMITS, MergeLimits
 from operators.learning.statements import StatementSubject, StatementUpdate, updated_session
-from operators.learning.update import EvidenceUpdate, visit_evidence
+from operators.learning.update import EvidenceUpdate
 from operators.prompts import visible
 from operators.stated import live_statements, rejects
 from schemas import MAX_WORDS, Correction, Evidence, ItemFacts, Position, Provenance, Scope, Stance, StatementChangeKind

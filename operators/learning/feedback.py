@@ -8,9 +8,10 @@ from operators.evolve.proposals import COUNTS
 from operators.fit import update_beliefs
 from operators.language.privacy import Privacy
 from operators.learning.evidence import ListEvidence, inactivity_decay
+from operators.learning.lesson import lesson_of, visit_evidence
 from operators.learning.limits import DEFAULT_LIMITS, MergeLimits
 from operators.learning.statements import StatementSubject, StatementUpdate, expired_statements, updated_session
-from operators.learning.update import EvidenceUpdate, lesson_of, visit_evidence
+from operators.learning.update import EvidenceUpdate
 from operators.stated import item_attribute, live_statements, statement_id
 from schemas import ONE, DiffTrigger, Evidence, ItemFacts, PolicySkill, Position, Provenance, SkillDiff
 from schemas.events import BEST, WORST, Abstention, Feedback, Signal

@@ -16,14 +16,12 @@ from operators.habit_directions import (
     BY_PREFIX,
     DIRECTION_OF,
     DIRECTIONS,
-    POSITION,
-    REQUEST,
     Direction,
 )
-from operators.learning.evidence import format_count, strength
+from operators.learning.evidence import format_count
 from operators.learning.questions import Sides, TasteHistory, shown_items, sides_of_items
 from operators.learning.tradeoffs import REMOVALS
-from schemas import Contrast, CountDelta, HabitAdded, HabitCounts, ItemFacts, PolicySkill, SkillChange, SkillChangeKind
+from schemas import Contrast, CountDelta, HabitAdded, HabitCounts, PolicySkill, SkillChange, SkillChangeKind
 from schemas.skills import ONE, Attribute, AttributeSource, Evidence, Tier
 
 # Each choice that asks about an axis first takes this part of its counts away: a habit is older than a taste.
@@ -37,8 +35,6 @@ MIN_CHOICES = 8
 # Most habits that are lines; those that are stay, and the surest come in.
 MAX_HABITS = 6
 _NO_COUNTS: Final = HabitCounts()
-# A ranking decides positions itself, and the request precedes any sum.
-_NOT_RANKED: Final = frozenset({POSITION, REQUEST})
 
 
 def count_choice(sides: Sides, chosen: int) -> dict[str, Added]:
@@ -156,32 +152,6 @@ def _tier(proof: float, before: Tier | None) -> Tier | None:
     if proof >= (FALL_NATS if before is Tier.HIGH else RISE_NATS):
         return Tier.HIGH
     return Tier.MEDIUM if proof >= (APPEAR_NATS if before is None else VANISH_NATS) else None
-
-
-def habit_scores(
-    items: Sequence[ItemFacts], lines: Sequence[Attribute], popularity: Mapping[str, int] | None
-) -> dict[str, list[float]]:
-    """Score the items of a list by confident habits, per dimension.
-
-    The axes `by_...` do not rank: they are in the tastes' own weights already.
-    """
-    sure = [
-        (direction, line)
-        for line in lines
-        if (direction := DIRECTION_OF.get(line.attribute_id)) and line.tier >= Tier.MEDIUM
-        if not (direction.axis in _NOT_RANKED or direction.axis.startswith(BY_PREFIX))
-    ]
-    if not sure:
-        return {}
-    sides = sides_of_items(items, TasteHistory.of(lines), "", popularity, shown=False)
-    scores: dict[str, list[float]] = {}
-    for direction, line in sure:
-        if direction.axis in sides:
-            row, gain = scores.setdefault(line.dimension, [0.0] * len(items)), strength(line)
-            for place, side in enumerate(sides[direction.axis]):
-                if side is direction.up:
-                    row[place] += gain
-    return scores
 
 
 def habit_evidence(

@@ -1,7 +1,7 @@
 """Taking none as a candidate, so that approvals, rejections and abstentions teach.
 
 A list of one is compared with taking none, which has the domain's usual numbers and no facts. A longer list has this
-candidate only if the person left it as a whole: among its items, the choice says nothing about leaving.
+candidate only if the person left it as a whole: among its items, the choice does not show how often they leave.
 """
 
 import math

@@ -115,7 +115,7 @@ def personal_weights(
 
 
 class NumberEvidence(NamedTuple):
-    """What a choice adds to a person's sums, in 1/1024, and the weights that predicted it."""
+    """The additions of a choice to a person's sums, in 1/1024, and the weights that predicted it."""
 
     sums: NumberSums
     weights: Mapping[str, float]

@@ -4,60 +4,43 @@ Facts of taken items raise `taken`, facts of shown items raise `expected`; both 
 verdicts add to the counts.
 """
 
-import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any
 
 from operators.attributes import fact_ids, from_fact
 from operators.evolve.proposals import COUNTS, ValidatedProposal, refused_change
 from operators.fit import update_beliefs
-from operators.habit_directions import is_habit
-from operators.learning.choice_model import ListFeatures
 from operators.learning.evidence import (
-    DECAY,
     DRIFT_ROUNDS,
     DRIFT_WARNING,
-    RARE_SHARE,
-    SLOWEST_DECAY,
-    UNKNOWN_SHARE,
     ListEvidence,
-    bet,
-    counts_of,
     describe_counts,
     drift_detected,
     inactivity_decay,
     initial_expected,
-    page_hinkley,
-    signed_strength,
 )
 from operators.learning.fold import Counts, counts_after, fits_document, next_diff
-from operators.learning.habits import HABIT_DECAY as HABITS_FORGET
 from operators.learning.habits import habit_changes, habit_evidence, habits_after
+from operators.learning.lesson import lesson_of, visit_evidence
 from operators.learning.limits import DEFAULT_LIMITS, NEVER_CONFIRMED, MergeLimits, eviction_order, is_unconfirmed
-from operators.learning.none_taken import approval_rate, as_choice
 from operators.learning.number_lines import number_changes
-from operators.learning.questions import shown_items
 from operators.learning.statements import expired_statements, updated_session
+from operators.learning.tally import Habits, Verdicts, count_delta, drift_of
 from operators.learning.tiers import tier_of
-from operators.learning.tradeoffs import NumberEvidence, number_evidence, numbers_after
+from operators.learning.tradeoffs import NumberEvidence, numbers_after
 from operators.numbers import NO_NUMBERS
 from operators.stated import live_statements
-from operators.weights import DEFAULT_WEIGHTS
 from schemas import (
-    Abstention,
     Contrast,
     CountDelta,
     Event,
     Fact,
-    Features,
-    HabitAdded,
     Interaction,
     ItemFacts,
     Position,
 )
 from schemas.diffs import (
-    NumberSums,
     PolicySkill,
     RefusalReason,
     RefusedProposal,
@@ -65,18 +48,9 @@ from schemas.diffs import (
     SkillChangeKind,
     SkillDiff,
 )
-from schemas.skills import ONE, Attribute, AttributeKind, AttributeSource, Evidence, Tier
+from schemas.skills import ONE, Attribute, AttributeSource, Evidence, Tier
 
-Verdicts = Mapping[str, tuple[int, int]]
-Habits = Mapping[str, HabitAdded] | None
-Drift = Mapping[str, int]
 Names = Collection[str]
-# A value of at least one item in so many gets a line though it was left.
-COMMON_SHARE = 4
-# Trade-offs change more slowly than tastes, and more choices are needed to learn one.
-NUMBERS_FORGET = 32
-# A list of one offers few values: with the decay of a choice, a value would be forgotten before it comes again.
-OFFER_FORGETS = ONE // 4
 _HIGH, _STATED = Tier.HIGH, AttributeSource.STATED
 
 
@@ -89,10 +63,7 @@ def resolve_choice(
     limits: MergeLimits = DEFAULT_LIMITS,
     popularity: Mapping[str, int] | None = None,
 ) -> SkillDiff:
-    """Return the diff of a choice; `usual`: shares in 1/1024.
-
-    A choice of one item is compared with its prediction, one of several with blind choice.
-    """
+    """Return the diff of a choice; `usual`: shares in 1/1024."""
     proposal = validated.proposal
     verdicts: dict[str, tuple[int, int]] = {}
     if proposal.reasoned_by.model is not None:
@@ -148,85 +119,6 @@ def resolve_visit(
     return found.diff(visit, stated=expired_statements(skill, visit, source), reasoned_by=COUNTS, source=source)
 
 
-class Lesson(NamedTuple):
-    """The evidence of a choice on facts and numbers.
-
-    `common_left` are facts that many left items have; `forgets` is its part of a choice in the decay, in 1/1024.
-    """
-
-    shown: ListEvidence
-    numbers: NumberEvidence | None
-    common_left: list[Fact]
-    forgets: int = ONE
-
-
-def lesson_of(skill: PolicySkill, event: Contrast | Abstention, usual: Mapping[str, int] | None = None) -> Lesson:
-    """Compare a choice with its prediction, and one of several items with blind choice."""
-    contrast = as_choice(event)
-    taken = (contrast.chosen, *contrast.also)
-    shown = ListEvidence.of(taken, contrast.unchosen, contrast.in_order)
-    common = _common_left(contrast.unchosen, shown)
-    if contrast.also:
-        return Lesson(shown if contrast.unchosen else visit_evidence(skill, contrast.chosen, usual), None, common)
-    items, chosen = shown_items(contrast)
-    predicted = prediction_of(skill, contrast)
-    if (rate := approval_rate(predicted)) is not None:
-        shown = replace(shown, shares=dict.fromkeys(shown.shares, round(rate * ONE)))
-    chance_of = {item.item_id: chance for item, chance in zip(items, predicted.chances, strict=True)}
-    # A repeated id has no chance of its own.
-    chances = [chance_of.pop(item.item_id, 0) for item in (contrast.chosen, *contrast.unchosen)]
-    forgets = ONE if contrast is event else OFFER_FORGETS
-    return Lesson(_expected(skill, shown, chances), number_evidence(items, chosen, predicted), common, forgets)
-
-
-def prediction_of(skill: PolicySkill, contrast: Contrast) -> Features:
-    """Return the prediction that a choice is compared with: our ranking's, or else one by the skill alone.
-
-    It never uses the domain's weights of now: they depend on time, and the diff must follow from the log.
-    """
-    items, _ = shown_items(contrast)
-    if contrast.features is not None and len(contrast.features.chances) == len(items):
-        return contrast.features
-    features = ListFeatures.of(items, skill.attributes, weights=DEFAULT_WEIGHTS, sums=skill.numbers)
-    return features.to_event(range(len(items)), DEFAULT_WEIGHTS)
-
-
-def _expected(skill: PolicySkill, shown: ListEvidence, chances: Sequence[int]) -> ListEvidence:
-    """Return the evidence with the shares that the model without each line expects.
-
-    A line that explains the choice must not be expected by itself: its own part is taken out of the chance of its value
-    (leave one out).
-    """
-    # The chances are rounded: those of a hundred items may sum to less than one.
-    total = max(1, sum(chances))
-    shares = {name: ONE * sum([chances[place] for place in places]) // total for name, places in shown.places.items()}
-    for line in skill.attributes:
-        name = line.attribute_id
-        if name in shares and line.kind is not AttributeKind.PATTERN and (own := signed_strength(line)):
-            without = shares[name] * math.exp(-own * DEFAULT_WEIGHTS.of(line.dimension))
-            shares[name] = round(ONE * without / (without + ONE - shares[name])) if without else 0
-    return replace(shown, chances=shares)
-
-
-def _common_left(left: Sequence[ItemFacts], shown: ListEvidence) -> list[Fact]:
-    # A value that a quarter of the list has is worth a line even if it is left: it may count against an item.
-    named: dict[str, Fact] = {}
-    for item in left:
-        for name, fact in zip(fact_ids(item.facts), item.facts, strict=True):
-            if COMMON_SHARE * shown.shares[name] >= ONE:
-                named.setdefault(name, fact)
-    return list(named.values())
-
-
-def visit_evidence(skill: PolicySkill, item: ItemFacts, usual: Mapping[str, int] | None) -> ListEvidence:
-    """Return the evidence of an item taken without a list: lines bet on it as in a list with the usual shares."""
-    taken = tuple(dict.fromkeys(fact_ids(item.facts)))
-    if usual:
-        return ListEvidence(taken, {**dict.fromkeys(taken, RARE_SHARE), **usual}, chances=usual)
-    known = (line.attribute_id for line in skill.attributes)
-    return ListEvidence(taken, dict.fromkeys((*taken, *known), UNKNOWN_SHARE), chances={})
-
-
 @dataclass
 class EvidenceUpdate:
     """The changes of one event while they are collected."""
@@ -268,17 +160,16 @@ class EvidenceUpdate:
 
         `facts` are those of all taken items, `now` is the number of the person's choices, this one included. `verdicts`
         are a model's additions by line, `habits` those to each axis. `weight` is the event's part of a choice in
-        1/1024, and so is `forgets` for the decay, of which `aged` are extra rounds. A choice from a list `tests_change`
-        of each line.
+        1/1024, and `forgets` that of the decay, with `aged` extra rounds. A choice from a list `tests_change` of lines.
         """
-        verdicts = verdicts or {}
         before: Sequence[Attribute] = self.skill.attributes
+        verdicts = verdicts or {}
         taken = set(shown.taken)
-        drift = _drift(before, shown) if tests_change else {}
+        drift = drift_of(before, shown) if tests_change else {}
         over = {line.attribute_id for line in before if drift and drift_detected(line, drift.get(line.attribute_id, 0))}
         if (over and sum(at >= DRIFT_WARNING for at in drift.values()) > len(over)) or len(over) > 1:
             self.has_shifted, aged = True, aged + DRIFT_ROUNDS
-        self.tally = _tally(
+        self.tally = count_delta(
             before, shown, verdicts, habits, weight, forgets or weight, aged, drift, numbers and numbers.sums
         )
         by_age = SkillChangeKind.WEAKENED
@@ -411,60 +302,3 @@ class EvidenceUpdate:
     def _evict(self, line: Attribute, reason: str = "") -> None:
         self.changes = [change for change in self.changes if change.attribute_id != line.attribute_id]
         self.changes.append(SkillChange.of(line, SkillChangeKind.EVICTED, reason=reason))
-
-
-def _tally(
-    lines: Sequence[Attribute],
-    shown: ListEvidence,
-    verdicts: Verdicts,
-    habits: Habits,
-    weight: int,
-    forgets: int,
-    aged: int,
-    drift: Drift,
-    numbers: NumberSums | None,
-) -> CountDelta:
-    begun: dict[str, tuple[int, int]] = {}
-    added: dict[str, tuple[int, int, int]] = {}
-    taken, shares, expected = frozenset(shown.taken), shown.shares, shown.expected
-    for line in lines:
-        name = line.attribute_id
-        if is_habit(name):
-            continue
-        if line.tier and not (line.taken or line.expected):
-            begun[name] = counts_of(line)
-        part = shown.part(name) if name in taken else 0
-        to_taken = part * weight // ONE
-        to_expected = expected.get(name, 0) * weight // ONE
-        nats = bet(*counts_of(line), shares[name], part) * weight // ONE if name in shares else 0
-        if name in verdicts:
-            more, less = verdicts[name]
-            to_taken, to_expected = to_taken + more, to_expected + less
-        if to_taken or to_expected or nats:
-            added[name] = (to_taken, to_expected, nats)
-    fading = {"habits_forget": HABITS_FORGET, "habits": habits} if habits else {}
-    return CountDelta.trusted(
-        # An event of less weight than a choice forgets less, but at least a little.
-        forget=min(DECAY * ONE // forgets, SLOWEST_DECAY),
-        aged=aged,
-        begun=begun,
-        lines=added,
-        drift=drift,
-        numbers_forget=NUMBERS_FORGET * ONE // forgets if numbers is not None else 0,
-        numbers=numbers,
-        **fading,
-    )
-
-
-def _drift(lines: Sequence[Attribute], shown: ListEvidence) -> Drift:
-    taken, shares = frozenset(shown.taken), shown.shares
-    found = {}
-    for line in lines:
-        name = line.attribute_id
-        is_tested = (line.tier is _HIGH or line.drift) and name in shares
-        if not is_tested or is_habit(name) or line.pinned:
-            continue
-        drift = page_hinkley(line, shares[name], name in taken)
-        if drift != line.drift:
-            found[name] = drift
-    return found

@@ -4,12 +4,12 @@ A choice has two steps, `prepare` and `finish`, with the reasoner's call between
 when the answer arrives: a read-modify-write never spans a model call (invariant 3).
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from operators.erasure import restorable, without_erased_directives, without_erased_facts
+from operators.erasure import event_moments, is_erased, known_items, restorable, without_erased_directives
 from operators.evolve.proposals import Proposal, ValidatedProposal, validate
 from operators.graph.items import GraphLimits, MemoryUpdate, remember_choice
 from operators.language.output_policy import OutputGate
@@ -100,28 +100,6 @@ class PreparedChoice:
 Reason = Callable[[Contrast, PolicySkill], Awaitable[Proposal]]
 
 
-_UserEvent = Contrast | Interaction | Feedback | Correction | Abstention | SkillCommand
-
-
-def _moments(event: _UserEvent, source: Position | None) -> tuple[datetime, ...]:
-    return (event.occurred_at,) if source is None else (event.occurred_at, source.moment)
-
-
-def _is_erased(event: _UserEvent, state: EvolveState, source: Position | None) -> bool:
-    return state.receipt is not None and state.receipt.covers(event.domain, *_moments(event, source))
-
-
-def _known_items(
-    items: Iterable[ItemFacts], event: _UserEvent, state: EvolveState, source: Position | None
-) -> tuple[ItemFacts, ...]:
-    # Without erased facts, and without items that an erasure covers.
-    if state.receipt is None:
-        return tuple(items)
-    scope, moments = (event.user_id, event.domain, state.receipt), _moments(event, source)
-    found = (without_erased_facts(item, *scope, *moments) for item in items)
-    return tuple(item for item in found if item is not None)
-
-
 @dataclass(frozen=True)
 class EvolveStep:
     """Apply events to skills; build, seal and compare versions.
@@ -150,7 +128,7 @@ class EvolveStep:
         Later steps trust this filter and apply none of their own.
         """
         chosen, _ = self.privacy.item(contrast.chosen, contrast.domain)
-        if not (remaining := _known_items((chosen,), contrast, state, source)):
+        if not (remaining := known_items((chosen,), contrast, state.receipt, source)):
             return PreparedChoice(None, EvolveOutcome.FORGOTTEN)
         known = remaining[0]
         facets = self.privacy.facets(contrast.facets, contrast.domain)
@@ -158,9 +136,9 @@ class EvolveStep:
             contrast = contrast.model_copy(update={"chosen": known, "facets": facets})
         if contrast.also:
             others = [self.privacy.item(item, contrast.domain)[0] for item in contrast.also]
-            contrast = contrast.model_copy(update={"also": _known_items(others, contrast, state, source)})
+            contrast = contrast.model_copy(update={"also": known_items(others, contrast, state.receipt, source)})
         others = [self.privacy.item(item, contrast.domain)[0] for item in contrast.unchosen]
-        left = _known_items(others, contrast, state, source)
+        left = known_items(others, contrast, state.receipt, source)
         if left != contrast.unchosen:
             contrast = contrast.model_copy(update={"unchosen": left})
         remembered = None
@@ -197,7 +175,7 @@ class EvolveStep:
     ) -> EvolveEffects:
         """Apply an item taken without a list."""
         skill = state.skill
-        if not (remaining := _known_items((item,), visit, state, source)):
+        if not (remaining := known_items((item,), visit, state.receipt, source)):
             return EvolveEffects(EvolveOutcome.FORGOTTEN, skill)
         # A skill before its first choice will start with the profile that has this visit.
         if not skill.version or self.mode is not EvolveMode.COUNTS:
@@ -215,7 +193,7 @@ class EvolveStep:
     ) -> EvolveEffects:
         """Apply a signal on an item; a skill may begin with it."""
         skill = state.skill
-        if not (remaining := _known_items((item,), feedback, state, source)):
+        if not (remaining := known_items((item,), feedback, state.receipt, source)):
             return EvolveEffects(EvolveOutcome.FORGOTTEN, skill)
         if (outcome := self.skip_reason(skill, feedback, source)) is not None:
             return EvolveEffects(outcome, skill)
@@ -243,7 +221,7 @@ class EvolveStep:
         if (outcome := self.skip_outcome(state, correction, source)) is not None:
             return EvolveEffects(outcome, skill)
         remaining = without_erased_directives(
-            understood, correction.user_id, correction.domain, state.receipt, *_moments(correction, source)
+            understood, correction.user_id, correction.domain, state.receipt, *event_moments(correction, source)
         )
         if remaining is not understood:
             understood, correction = remaining, correction.model_copy(update={"text": ""})
@@ -251,12 +229,12 @@ class EvolveStep:
             outcome = EvolveOutcome.FOR_ANOTHER if understood.is_about_another else EvolveOutcome.NOT_UNDERSTOOD
             diff = resolve_ignored(skill, correction, understood, source, privacy=self.privacy)
             return self.effects(outcome, state, diff)
-        known_items = _known_items(items, correction, state, source)
+        remaining_items = known_items(items, correction, state.receipt, source)
         learns = not self.has_stopped(skill)
         diff = resolve_correction(
             skill,
             correction,
-            known_items,
+            remaining_items,
             understood,
             source,
             state.usual,
@@ -270,18 +248,18 @@ class EvolveStep:
         self, state: EvolveState, event: Correction | SkillCommand, source: Position | None = None
     ) -> EvolveOutcome | None:
         """Return the outcome of an erased or repeated event; None for others."""
-        if _is_erased(event, state, source):
+        if is_erased(event, state.receipt, source):
             return EvolveOutcome.FORGOTTEN
         return EvolveOutcome.REPEATED if has_learned(state.skill, event.event_id, source) else None
 
     def abstain(self, state: EvolveState, abstention: Abstention, source: Position | None = None) -> EvolveEffects:
         """Apply a list without a choice."""
         skill = state.skill
-        if _is_erased(abstention, state, source):
+        if is_erased(abstention, state.receipt, source):
             return EvolveEffects(EvolveOutcome.FORGOTTEN, skill)
         if (outcome := self.skip_reason(skill, abstention, source)) is not None:
             return EvolveEffects(outcome, skill)
-        shown = _known_items(abstention.shown, abstention, state, source)
+        shown = known_items(abstention.shown, abstention, state.receipt, source)
         if not shown:
             return EvolveEffects(EvolveOutcome.FORGOTTEN, skill)
         remaining = abstention.model_copy(update={"shown": shown})

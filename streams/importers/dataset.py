@@ -96,7 +96,7 @@ def interactions(data: Dataset) -> Iterator[Interaction]:
 
 
 def rankings(data: Dataset) -> Iterator[Ranking | Selection]:
-    """Yield every user's lists and what they took, each list before its selection."""
+    """Yield every user's lists and taken items, each list before its selection."""
     for user_id, lists in data.lists.items():
         for shown in lists:
             ranking_id = derived_id("import-ranking", data.domain, user_id, shown.list_id)

@@ -33,7 +33,7 @@ class DataSetError(StreamsError, ValueError):
     """A data set or its mapping is missing or broken."""
 
 
-class Table(BaseModel):
+class SourceTable(BaseModel):
     """A file of a data set; its name may be a glob pattern."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -44,10 +44,10 @@ class Table(BaseModel):
 
     def columns(self) -> dict[str, Column | Metadata | None]:
         """Return the columns to read, by field."""
-        return {name: getattr(self, name) for name in type(self).model_fields if name not in Table.model_fields}
+        return {name: getattr(self, name) for name in type(self).model_fields if name not in SourceTable.model_fields}
 
 
-class ItemColumns(Table):
+class ItemColumns(SourceTable):
     """The catalogue. Without `metadata`, it is made of the columns without another use."""
 
     item: Column
@@ -57,7 +57,7 @@ class ItemColumns(Table):
     metadata: Metadata = "*"
 
 
-class VisitColumns(Table):
+class VisitColumns(SourceTable):
     """Items that users took, without the lists they saw."""
 
     user: Column
@@ -67,7 +67,7 @@ class VisitColumns(Table):
     rating: Column | None = None
 
 
-class ListColumns(Table):
+class ListColumns(SourceTable):
     """Lists that users saw, one row per item. Without `list`, each line of the file is a list."""
 
     user: Column
@@ -82,7 +82,7 @@ class ListColumns(Table):
     metadata: Metadata | None = None
 
 
-class TakenColumns(Table):
+class TakenColumns(SourceTable):
     """The taken items, in a file or rows of their own."""
 
     list: Column
@@ -150,7 +150,7 @@ class TableReader:
         # The text of a value, without the quotes of JSON.
         self._database.execute("CREATE MACRO text(value) AS to_json(value)->>'$'")
 
-    def rows(self, table: Table) -> Iterator[tuple[str, Row]]:
+    def rows(self, table: SourceTable) -> Iterator[tuple[str, Row]]:
         """Yield rows as text by field, each with its file and line; `metadata` is JSON.
 
         A column that the file lacks is None. The mapping's expressions run as SQL: read only mappings that you trust.
@@ -176,7 +176,7 @@ class TableReader:
             raise DataSetError(f"{file} cannot be read by this mapping: {message}") from error
 
     @staticmethod
-    def _check_columns(file: Path, table: Table, names: set[str]) -> None:
+    def _check_columns(file: Path, table: SourceTable, names: set[str]) -> None:
         for field, column in table.columns().items():
             is_name = isinstance(column, str) and _NAME.fullmatch(column) and column not in names
             if is_name and type(table).model_fields[field].is_required():
@@ -193,7 +193,7 @@ class TableReader:
         return found[0]
 
     @staticmethod
-    def _source(file: Path, table: Table) -> str:
+    def _source(file: Path, table: SourceTable) -> str:
         name = _quoted(str(file))
         if file.name.endswith((".csv", ".csv.gz")):
             # Text, so that an id like 007 keeps its zeros.
@@ -214,7 +214,7 @@ class TableReader:
         return f"SELECT generate_subscripts({elements}, 1) - 1 AS place, unnest({elements}) AS each, * FROM ({rows})"  # noqa: S608
 
 
-def _expression(field: str, column: Column | Metadata | None, table: Table, names: set[str]) -> str:
+def _expression(field: str, column: Column | Metadata | None, table: SourceTable, names: set[str]) -> str:
     if field == "metadata" and column is not None:
         if isinstance(column, Mapping):
             packed = ", ".join(f'"{name}" := {expression}' for name, expression in column.items())

@@ -7,20 +7,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from operators.habit_directions import DIRECTIONS
-from operators.learning.evidence import strength
 from operators.learning.habits import (
     count_choice,
     counts_for_side,
     evidence_nats,
     fold_habits,
-    habit_scores,
     proven_habits,
     proves_less,
 )
 from operators.learning.questions import Side, TasteHistory, sides_of_items
-from operators.weights import RankWeights
 from schemas import ONE, Attribute, AttributeSource, Evidence, HabitCounts, ItemFacts, Tier
-from tests.builders import an_attribute, facts, item_facts, rank_items
+from tests.builders import an_attribute, facts, item_facts
 
 RARE = next(pole for pole in DIRECTIONS if pole.value == "picks what few others take")
 ADDED = st.tuples(st.sampled_from([0, ONE]), st.integers(1, ONE - 1))
@@ -91,23 +88,6 @@ def a_habit(value: str, tier: Tier = Tier.MEDIUM) -> Attribute:
         attribute_id=pole.attribute_id, kind=pole.kind, dimension=pole.dimension, value=pole.value, tier=tier,
         source=AttributeSource.DISCOVERED, taken=27 * ONE, expected=15 * ONE, support=1,
     )  # fmt: skip
-
-
-RARE_HABIT = a_habit("picks what few others take")
-ITEMS = [ItemFacts(item_id=f"i{n}", measures={"popularity": n}) for n in range(1, 6)]
-
-
-def test_a_habit_scores_items_by_its_evidence() -> None:
-    gain = strength(RARE_HABIT)
-
-    assert habit_scores(ITEMS, [RARE_HABIT], None) == {"by_popularity": [gain, gain, 0, 0, 0]}
-
-
-def test_a_habit_of_rare_picks_ranks_rare_items_first() -> None:
-    ranked = [item.item_id for item, _ in rank_items(ITEMS, [RARE_HABIT], weights=RankWeights())]
-
-    assert set(ranked[:2]) == {"i1", "i2"}
-    assert [item.item_id for item, _ in rank_items(ITEMS, [RARE_HABIT], weights=RankWeights(skill=0))] != ranked
 
 
 def priced(*prices: float | None) -> list[ItemFacts]:

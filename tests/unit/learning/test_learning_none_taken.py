@@ -8,10 +8,11 @@ from operators.evolve.proposals import Proposal, ValidatedProposal
 from operators.fit.acceptance import KnownFacts
 from operators.learning.feedback import resolve_abstention
 from operators.learning.fold import initial_skill, merge
+from operators.learning.lesson import prediction_of
 from operators.learning.none_taken import NOTHING, as_choice
 from operators.learning.number_lines import number_line_id
 from operators.learning.outcomes import outcome_of
-from operators.learning.update import prediction_of, resolve_choice
+from operators.learning.update import resolve_choice
 from operators.weights import RankWeights
 from schemas import ONE, Abstention, Contrast, Fact, ItemFacts, PolicySkill, Tier
 from tests.builders import NOW, a_contrast

@@ -16,12 +16,13 @@ from operators.history import disagreements, line_value, rank_by_number
 from operators.learning.choice_model import ListFeatures
 from operators.learning.commands import resolve_command
 from operators.learning.fold import fold, initial_skill, merge
+from operators.learning.lesson import prediction_of
 from operators.learning.limits import MergeLimits
 from operators.learning.number_lines import number_line_id, proven_tier
 from operators.learning.questions import shown_items
 from operators.learning.statements import StatementSubject, StatementUpdate
 from operators.learning.tradeoffs import number_evidence, number_rows, pair, personal_weights
-from operators.learning.update import prediction_of, resolve_choice
+from operators.learning.update import resolve_choice
 from operators.numbers import DeclaredNumber
 from operators.redaction import redact_skill_log
 from operators.slim import slim

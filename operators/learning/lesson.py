@@ -1,0 +1,99 @@
+"""The lesson of a choice: its evidence on facts and numbers, against the prediction."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from operators.attributes import fact_ids
+from operators.learning.choice_model import ListFeatures
+from operators.learning.evidence import RARE_SHARE, UNKNOWN_SHARE, ListEvidence, signed_strength
+from operators.learning.none_taken import approval_rate, as_choice
+from operators.learning.questions import shown_items
+from operators.learning.tradeoffs import NumberEvidence, number_evidence
+from operators.weights import DEFAULT_WEIGHTS
+from schemas import ONE, Abstention, AttributeKind, Contrast, Fact, Features, ItemFacts, PolicySkill
+
+# A value of at least one item in so many gets a line though it was left.
+COMMON_SHARE = 4
+# A list of one offers few values: with the decay of a choice, a value would be forgotten before it comes again.
+OFFER_FORGETS = ONE // 4
+
+
+class Lesson(NamedTuple):
+    """The evidence of a choice on facts and numbers.
+
+    `common_left` are facts that many left items have; `forgets` is its part of a choice in the decay, in 1/1024.
+    """
+
+    shown: ListEvidence
+    numbers: NumberEvidence | None
+    common_left: list[Fact]
+    forgets: int = ONE
+
+
+def lesson_of(skill: PolicySkill, event: Contrast | Abstention, usual: Mapping[str, int] | None = None) -> Lesson:
+    """Compare a choice with its prediction, and one of several items with blind choice."""
+    contrast = as_choice(event)
+    taken = (contrast.chosen, *contrast.also)
+    shown = ListEvidence.of(taken, contrast.unchosen, contrast.in_order)
+    common = _common_left(contrast.unchosen, shown)
+    if contrast.also:
+        return Lesson(shown if contrast.unchosen else visit_evidence(skill, contrast.chosen, usual), None, common)
+    items, chosen = shown_items(contrast)
+    predicted = prediction_of(skill, contrast)
+    if (rate := approval_rate(predicted)) is not None:
+        shown = replace(shown, shares=dict.fromkeys(shown.shares, round(rate * ONE)))
+    chance_of = {item.item_id: chance for item, chance in zip(items, predicted.chances, strict=True)}
+    # A repeated id has no chance of its own.
+    chances = [chance_of.pop(item.item_id, 0) for item in (contrast.chosen, *contrast.unchosen)]
+    forgets = ONE if contrast is event else OFFER_FORGETS
+    return Lesson(_expected(skill, shown, chances), number_evidence(items, chosen, predicted), common, forgets)
+
+
+def prediction_of(skill: PolicySkill, contrast: Contrast) -> Features:
+    """Return the prediction that a choice is compared with: our ranking's, or else one by the skill alone.
+
+    It never uses the domain's weights of now: they depend on time, and the diff must follow from the log.
+    """
+    items, _ = shown_items(contrast)
+    if contrast.features is not None and len(contrast.features.chances) == len(items):
+        return contrast.features
+    features = ListFeatures.of(items, skill.attributes, weights=DEFAULT_WEIGHTS, sums=skill.numbers)
+    return features.to_event(range(len(items)), DEFAULT_WEIGHTS)
+
+
+def _expected(skill: PolicySkill, shown: ListEvidence, chances: Sequence[int]) -> ListEvidence:
+    """Return the evidence with the shares that the model without each line expects.
+
+    A line that explains the choice must not be expected by itself: its own part is taken out of the chance of its value
+    (leave one out).
+    """
+    # The chances are rounded: those of a hundred items may sum to less than one.
+    total = max(1, sum(chances))
+    shares = {name: ONE * sum([chances[place] for place in places]) // total for name, places in shown.places.items()}
+    for line in skill.attributes:
+        name = line.attribute_id
+        if name in shares and line.kind is not AttributeKind.PATTERN and (own := signed_strength(line)):
+            without = shares[name] * math.exp(-own * DEFAULT_WEIGHTS.of(line.dimension))
+            shares[name] = round(ONE * without / (without + ONE - shares[name])) if without else 0
+    return replace(shown, chances=shares)
+
+
+def _common_left(left: Sequence[ItemFacts], shown: ListEvidence) -> list[Fact]:
+    # A value that a quarter of the list has is worth a line even if it is left: it may count against an item.
+    named: dict[str, Fact] = {}
+    for item in left:
+        for name, fact in zip(fact_ids(item.facts), item.facts, strict=True):
+            if COMMON_SHARE * shown.shares[name] >= ONE:
+                named.setdefault(name, fact)
+    return list(named.values())
+
+
+def visit_evidence(skill: PolicySkill, item: ItemFacts, usual: Mapping[str, int] | None) -> ListEvidence:
+    """Return the evidence of an item taken without a list: lines bet on it as in a list with the usual shares."""
+    taken = tuple(dict.fromkeys(fact_ids(item.facts)))
+    if usual:
+        return ListEvidence(taken, {**dict.fromkeys(taken, RARE_SHARE), **usual}, chances=usual)
+    known = (line.attribute_id for line in skill.attributes)
+    return ListEvidence(taken, dict.fromkeys((*taken, *known), UNKNOWN_SHARE), chances={})
