@@ -286,7 +286,7 @@ def apply_changes(
     for change in changes:
         name = change.attribute_id
         if change.discovered is not None:
-            held[name] = change.discovered
+            held[name] = _entered(change.discovered, change.kind, evidence, now)
             fields.pop(name, None)
         elif name not in held:
             continue
@@ -298,6 +298,17 @@ def apply_changes(
     for name, of_line in fields.items():
         held[name] = Attribute.of_fields(of_line, held[name].__pydantic_fields_set__)
     return tuple(held.values())
+
+
+def without_event(line: Attribute) -> Attribute:
+    """Return a discovered line without the event and its number, which its diff has: a third of its length."""
+    return line.model_copy(update={"confirmed_at": 0, "evidence": ()})
+
+
+def _entered(line: Attribute, kind: SkillChangeKind, evidence: Evidence, now: int) -> Attribute:
+    if kind is SkillChangeKind.DISCOVERED and not line.evidence:
+        return line.model_copy(update={"confirmed_at": now, "evidence": (evidence,)})
+    return line
 
 
 def _fields(held: dict[str, Attribute], fields: dict[str, dict[str, Any]], name: str) -> dict[str, Any]:

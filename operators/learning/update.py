@@ -20,7 +20,7 @@ from operators.learning.evidence import (
     inactivity_decay,
     initial_expected,
 )
-from operators.learning.fold import Counts, counts_after, fits_document, next_diff
+from operators.learning.fold import Counts, counts_after, fits_document, next_diff, without_event
 from operators.learning.habits import habit_changes, habit_evidence, habits_after
 from operators.learning.lesson import lesson_of, visit_evidence
 from operators.learning.limits import DEFAULT_LIMITS, NEVER_CONFIRMED, MergeLimits, eviction_order, is_unconfirmed
@@ -296,8 +296,7 @@ class EvidenceUpdate:
             if line.attribute_id in full:
                 self.refused.append(refused_change(line.attribute_id, SkillChangeKind.DISCOVERED, RefusalReason.FULL))
             else:
-                reason = describe_counts(line.taken, line.expected)
-                self.changes.append(SkillChange.new(line, SkillChangeKind.DISCOVERED, reason=reason))
+                self.changes.append(SkillChange.new(without_event(line), SkillChangeKind.DISCOVERED))
 
     def _evict(self, line: Attribute, reason: str = "") -> None:
         self.changes = [change for change in self.changes if change.attribute_id != line.attribute_id]

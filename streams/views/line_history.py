@@ -26,7 +26,15 @@ from schemas import Attribute, ItemFacts, PolicySkill, SkillDiff, Statement, Sta
 from streams.analytics import read
 from streams.analytics.read import EvidenceChoice
 from streams.exceptions import StreamsError
-from streams.views.phrases import WITHHELD_REASONS, actor_of, certainty_words, names_of, statement_words, validity
+from streams.views.phrases import (
+    WITHHELD_REASONS,
+    actor_of,
+    certainty_words,
+    change_reason,
+    names_of,
+    statement_words,
+    validity,
+)
 from streams.views.sentences import LineStep, disagreement_sentence, sentence, statement_sentence
 from streams.views.skills import NEAREST, read_log
 
@@ -182,7 +190,7 @@ def _moved(con: DuckDBPyConnection, step: LineEvent, choice: EvidenceChoice | No
     moved: dict[str, Any] = {"kind": "judged"}
     if change is not None:
         before, after = (None if tier is None else str(tier) for tier in (change.before, change.after))
-        moved = {"kind": change.kind.value, "tier_before": before, "tier_after": after, "reason": change.reason}
+        moved = {"kind": change.kind.value, "tier_before": before, "tier_after": after, "reason": change_reason(change)}
     if judged is not None:
         moved |= {"verdict": str(judged.verdict), "quoted": judged.quoted and judged.quoted.value}
     return moved | {

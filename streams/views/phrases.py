@@ -53,6 +53,14 @@ def change_line(change: "SkillChange") -> str:
     return f"{sign} {change.attribute_id} {', '.join(filter(None, (tiers, change.kind.value)))}"
 
 
+def change_reason(change: "SkillChange") -> str:
+    """Word the reason of a change; a discovered line has its counts."""
+    from operators.learning.evidence import describe_counts, is_counted  # noqa: PLC0415 - keeps `--help` fast
+
+    line = change.discovered
+    return change.reason or (describe_counts(line.taken, line.expected) if line and is_counted(line) else "")
+
+
 def statement_words(statement: "Statement") -> str:
     """Word a statement, such as `avoids horror (genre)`."""
     from operators.stated import describe_statement  # noqa: PLC0415 - keeps `--help` fast

@@ -8,7 +8,7 @@ import typer
 from streams.cli.options import AsJson, Bootstrap, Domain, User, connected_settings, examples, settings
 from streams.cli.output import FAILED, ProgressBars, note, print_json, print_rows, printable
 from streams.cli.policy import by_domain, group, snapshot
-from streams.views.phrases import actor_of, change_line, shift_phrase, statement_words
+from streams.views.phrases import actor_of, change_line, change_reason, shift_phrase, statement_words
 from streams.views.skills import read_log
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def effects_of(diff: "SkillDiff", known: "Mapping[str, Statement]") -> list[tupl
     for change in diff.changes:
         judged = verdicts.pop(change.attribute_id, None)
         model = f"the model: {verdict_of(judged)}" if judged is not None else ""
-        effects.append((change_line(change), " · ".join(filter(None, (change.reason, model)))))
+        effects.append((change_line(change), " · ".join(filter(None, (change_reason(change), model)))))
     if diff.session is not None:
         effects.append((f"session {diff.session.session_id}, events: {diff.session.events}", ""))
     if diff.frozen is not None:
