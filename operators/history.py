@@ -147,8 +147,7 @@ def rank_by_number(items: Sequence[ItemFacts], attribute_id: str) -> int | None:
 def _first_chance(items: Sequence[ItemFacts], skill: PolicySkill, weights: RankWeights) -> float:
     # The chance that the first of the items stands first, without the community; equal scores share it.
     features = ListFeatures.of(items, skill.attributes, weights=weights, sums=skill.numbers)
-    parts = zip(features.skill(weights), features.domain(weights), strict=True)
-    scores = [round(own + shared, 9) for own, shared in parts]
+    scores = [round(score, 9) for score in features.own(weights)]
     return 1 / scores.count(scores[0]) if scores[0] == max(scores) else 0.0
 
 

@@ -96,14 +96,15 @@ class ListFeatures:
         """Return the score of each item by the person's skill, before the skill's own weight."""
         return self._added([(weights.of(name), row) for name, row in self.dimensions.items()])
 
-    def domain(self, weights: RankWeights) -> list[float]:
-        """Return the score of each item by the domain's numbers and tastes."""
-        rows = [(weights.numbers.get(name, 0.0), row) for name, row in self.numbers.items()]
+    def own(self, weights: RankWeights) -> list[float]:
+        """Return the score of each item by the person's skill, and by the domain's numbers and tastes."""
+        rows = [(weights.skill * weights.of(name), row) for name, row in self.dimensions.items()]
+        rows += [(weights.numbers.get(name, 0.0), row) for name, row in self.numbers.items()]
         return self._added([*rows, (weights.tastes, self.tastes)] if self.tastes else rows)
 
     def chances(self, weights: RankWeights) -> list[float]:
         """Return the chance of each item by skill and domain, without the community."""
-        return softmax([own + shared for own, shared in zip(self.skill(weights), self.domain(weights), strict=True)])
+        return softmax(self.own(weights))
 
     def blind_chances(self, weights: RankWeights) -> list[float]:
         """Return the chance of each item for a person who does not look at it."""

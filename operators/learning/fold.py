@@ -253,8 +253,8 @@ def counts_after(lines: Iterable[Attribute], tally: CountDelta) -> dict[str, Cou
             for _ in rounds:
                 taken -= taken // forget
                 expected -= expected // forget
-                # Towards nought from both sides.
-                proof -= proof // forget if proof >= 0 else -(-proof // forget)
+                if proof:  # towards nought from both sides
+                    proof -= proof // forget if proof > 0 else -(-proof // forget)
         if name in added:
             more, also, nats = added[name]
             taken = min(taken + more, MAX_COUNT)

@@ -48,7 +48,7 @@ def outcome_of(
     share = min(1.0, FULL_CHOICES / max(1, nth))
     # A repeat gets the same id, which only the secret computes.
     digest = hmac.digest(derived_key(weights.secret, RankingOutcome.TOPIC), contrast.event_id.encode(), "sha256")
-    return RankingOutcome(
+    return RankingOutcome.trusted(
         event_id=digest.hex()[:32],
         occurred_at=contrast.occurred_at.replace(minute=0, second=0, microsecond=0),
         domain=contrast.domain,
@@ -79,7 +79,7 @@ def weight_evidence(
     `community` has the rows of our own ranking; None for another's, which teaches numbers and tastes only.
     """
     rows: dict[Mix, Sequence[float]] = {Mix.TASTES: features.tastes} if len(set(features.tastes)) > 1 else {}
-    scores, dimensions = [features.skill(weights), features.domain(weights)], {}
+    scores, dimensions = [features.own(weights)], {}
     if community is not None:
         rows |= community
         scores += [[getattr(weights, part) * value for value in row] for part, row in community.items()]

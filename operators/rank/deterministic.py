@@ -93,7 +93,6 @@ def rank(
 ) -> list[tuple[ItemFacts, Score]]:
     """Rank candidates, best first, each with its score; the seed breaks ties."""
     request_words = keywords(instruction)
-    own = [skill + shared for skill, shared in zip(features.skill(weights), features.domain(weights), strict=True)]
     scored = [
         (
             item,
@@ -106,7 +105,7 @@ def rank(
                 constraints.prefers.get(item.item_id, ()),
             ),
         )
-        for item, shared, liked in zip(candidates, features.community(weights), own, strict=True)
+        for item, shared, liked in zip(candidates, features.community(weights), features.own(weights), strict=True)
     ]
     # Reproducible, not secret.
     random.Random(seed).shuffle(scored)  # noqa: S311
