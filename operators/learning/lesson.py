@@ -20,7 +20,7 @@ COMMON_SHARE = 4
 OFFER_FORGETS = ONE // 4
 
 
-class Lesson(NamedTuple):
+class ChoiceLesson(NamedTuple):
     """The evidence of a choice on facts and numbers.
 
     `common_left` are facts that many left items have; `forgets` is its part of a choice in the decay, in 1/1024.
@@ -32,14 +32,14 @@ class Lesson(NamedTuple):
     forgets: int = ONE
 
 
-def lesson_of(skill: PolicySkill, event: Contrast | Abstention, usual: Mapping[str, int] | None = None) -> Lesson:
+def lesson_of(skill: PolicySkill, event: Contrast | Abstention, usual: Mapping[str, int] | None = None) -> ChoiceLesson:
     """Compare a choice with its prediction, and one of several items with blind choice."""
     contrast = as_choice(event)
     taken = (contrast.chosen, *contrast.also)
     shown = ListEvidence.of(taken, contrast.unchosen, contrast.in_order)
     common = _common_left(contrast.unchosen, shown)
     if contrast.also:
-        return Lesson(shown if contrast.unchosen else visit_evidence(skill, contrast.chosen, usual), None, common)
+        return ChoiceLesson(shown if contrast.unchosen else visit_evidence(skill, contrast.chosen, usual), None, common)
     items, chosen = shown_items(contrast)
     predicted = prediction_of(skill, contrast)
     if (rate := approval_rate(predicted)) is not None:
@@ -48,7 +48,7 @@ def lesson_of(skill: PolicySkill, event: Contrast | Abstention, usual: Mapping[s
     # A repeated id has no chance of its own.
     chances = [chance_of.pop(item.item_id, 0) for item in (contrast.chosen, *contrast.unchosen)]
     forgets = ONE if contrast is event else OFFER_FORGETS
-    return Lesson(_expected(skill, shown, chances), number_evidence(items, chosen, predicted), common, forgets)
+    return ChoiceLesson(_expected(skill, shown, chances), number_evidence(items, chosen, predicted), common, forgets)
 
 
 def prediction_of(skill: PolicySkill, contrast: Contrast) -> Features:

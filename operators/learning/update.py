@@ -180,9 +180,12 @@ class EvidenceUpdate:
         met = self.skill.contrasts + max([line.support for line in before], default=0)
         unknown: dict[str, Fact] = {}
         for name, fact in zip(fact_ids(facts), facts, strict=True):
-            if name not in self.taken:
-                unknown.setdefault(name, fact)
-        new = [self._discovered(name, fact, shown, met, now, weight) for name, fact in unknown.items()]
+            unknown.setdefault(name, fact)
+        new = [
+            self._discovered(name, fact, shown, met, now, weight)
+            for name, fact in unknown.items()
+            if name not in self.taken
+        ]
         before = self._evict_unconfirmed(before, taken, now)
         if habits:
             moved, come = habit_changes(before, habits_after(self.skill, self.tally), self.evidence, now)
