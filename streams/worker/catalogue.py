@@ -15,10 +15,10 @@ CACHED_ITEMS = 20_000
 
 
 class Catalogue(Follower):
-    """The newest record of each item on the topic `items`, compressed; empty until `start`."""
+    """The newest record of each item on the topic `items`, compressed; empty until `read_all`."""
 
     def __init__(self, settings: Settings) -> None:
-        super().__init__(settings, Item.TOPIC, lambda message: self.apply(message.key() or b"", message.value()))
+        super().__init__(settings, [Item.TOPIC], lambda message: self.apply(message.key() or b"", message.value()))
         self._values: dict[bytes, bytes] = {}
         self._decoded: LruCache[bytes, tuple[bytes, Item | None]] = LruCache(CACHED_ITEMS)
 

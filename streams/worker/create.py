@@ -160,7 +160,7 @@ def prepare(app: Any, deps: Deps) -> None:
     health.step = "reading the items of the graph"
     deps.items.start()
     health.step = "reading the catalogue"
-    deps.catalogue.start()
+    deps.catalogue.read_all()
     # The tokenizer takes half a second to load on first use. The group must not wait for that.
     count_tokens("")
     health.app, health.step = app, ""
