@@ -47,15 +47,14 @@ def test_the_first_examples_show_what_they_print(deployment: Harness, capsys: py
     produce_again, inject = examples(GETTING_STARTED)
     deployment.worker()
 
-    # Twice, as both pages say: one choice is a hypothesis, the second confirms it.
     run(produce)
-    run(produce_again)
     (slim,) = deployment.count(SlimSkill, 1).values(SlimSkill)
+    run(produce_again)
     run(read)
     printed = capsys.readouterr().out.strip()
     prompt = run(inject)["prompt"]
 
-    assert slim.text == "likes: sci-fi | style: prefers 2010s"
+    assert slim.text == "likes: sci-fi | style: stays with favourite genres, returns to what was taken before"
     assert prompt.splitlines()[-1].endswith(slim.text)
     # What the pages say is printed is what is printed.
     assert printed == slim.text
