@@ -371,8 +371,8 @@ export interface components {
          *     took items with this fact, and how often a random choice from the shown items would have. The tier follows from
          *     them. Both are 0 in lines of a template.
          *
-         *     `proof` is the sum of the line's bets, decaying too: before each choice it bets on its value. The tier of what a
-         *     person did not state follows from it.
+         *     `proof` is the sum of the line's bets, decaying too: before each choice it bets on its value. The tier of a line
+         *     that no statement made follows from it.
          */
         Attribute: {
             attribute_id: string;
