@@ -160,7 +160,8 @@ def build_question(
     """
     dimensions = {fact.dimension for fact in contrast.chosen.facts}
     quote = make_quote(contrast, skill.attributes, gate)
-    tiered = [line for line in skill.attributes if line.tier and not is_habit(line.attribute_id)]
+    # A line that has proved nothing yet is judged too: else a model would see no line of a newcomer.
+    tiered = [line for line in skill.attributes if (line.tier or line.support) and not is_habit(line.attribute_id)]
     relevant = [line for line in tiered if line.dimension in dimensions]
     relevant.sort(key=lambda a: (-a.tier, -a.confirmed_at, a.attribute_id))
     news = CountedContrast.of(contrast).new_facts(skill)

@@ -99,7 +99,8 @@ class CountedContrast:
 
     def new_facts(self, skill: PolicySkill) -> list[str]:
         """Return informative facts without a line that most unchosen items lack."""
-        known_ids = {attribute.attribute_id for attribute in skill.attributes}
+        # A value that was only left so far is still news.
+        known_ids = {line.attribute_id for line in skill.attributes if line.support or line.tier}
         offered = self.most_informative()[:MAX_OFFERED]
         return [name for name in offered if name not in known_ids and self.share[name] <= COMMON_SHARE]
 
@@ -121,7 +122,8 @@ class RulesReasoner:
     def propose(self, contrast: Contrast, skill: PolicySkill) -> Proposal:
         """Propose changes without an event loop."""
         choice = CountedContrast.of(contrast)
-        known_ids = {attribute.attribute_id for attribute in skill.attributes}
+        # A value that was only left so far is still news.
+        known_ids = {line.attribute_id for line in skill.attributes if line.support or line.tier}
         rare = [name for name in choice.facts if choice.share[name] <= self.common_share]
 
         reinforced = [name for name in rare if name in known_ids]

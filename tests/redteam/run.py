@@ -16,7 +16,7 @@ from tests.redteam.attack_corpus import Sample
 from tests.redteam.harness import FILTERS, NOTHING, NOW, OTHERS, Filters, SimulatedUser, Trace
 
 # Choices after which the rules are sure.
-TIMES = 4
+TIMES = 10
 DOMAINS = {"cuisine": "restaurants", "brand": "shop", "maker": "shop", "author": "books", "topic": "books"}
 TASTE = "taste"
 
@@ -84,7 +84,7 @@ def _choose(
 
 
 def _run_item(user: SimulatedUser, sample: Sample) -> None:
-    """Choose one item four times, four items with the same facts, and start from a history of these."""
+    """Choose one item ten times, ten items with the same facts, and start from a history of these."""
     item, trace = item_of(sample), user.trace
     several = [item.model_copy(update={"item_id": f"{item.item_id}-{n}"}) for n in range(TIMES)]
     for _ in range(TIMES):

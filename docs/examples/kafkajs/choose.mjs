@@ -41,7 +41,7 @@ const known = new Promise((resolve) => {
 const films = ["Comedy", "Drama", "Horror", "Western"].flatMap((genre) =>
   [1, 2].map((n) => ({ item_id: `${genre}-${n}`, title: `${genre} ${n}`, metadata: { genres: [genre] } })),
 );
-for (let n = 1; n <= 4; n += 1) {
+for (let n = 1; n <= 12; n += 1) {
   const ranking_id = randomUUID();
   await tell("rankings", { ranking_id, user_id: "joe", domain: "films", candidates: films });
   await tell("selections", { ranking_id, user_id: "joe", item_id: `Comedy-${1 + (n % 2)}` });
