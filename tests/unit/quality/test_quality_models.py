@@ -48,8 +48,8 @@ async def test_every_call_of_warm_up_and_ranking_is_counted(world, server):
 
     found = await result(world, concurrency=2)
 
-    # Each user: two orders in the warm-up, two in the test; and one reflection, of the user with a proven line.
-    assert found.cost.calls == len(server.bodies) == 2 * 4 + 2
+    # Each user: two orders and one reflection in the warm-up, two orders in the test.
+    assert found.cost.calls == len(server.bodies) == 2 * 5
     assert found.cost.prompt_tokens == sum(len(prompt) // 4 for prompt in server.prompts)
     assert (found.cost.cached_calls, found.cost.unusable) == (0, 0)
     assert 1 < server.peak <= 2
