@@ -85,7 +85,7 @@ def sager(*args: str, settings: Settings) -> subprocess.CompletedProcess[str]:
 
 def choose(harness: Harness, times: int) -> None:
     for number in range(times):
-        shown = slate(number)
+        shown = slate(number % 4)
         ranking = harness.events.ranking(f"user-{number % 4}", "films", shown)
         harness.events.selection(ranking, shown[0]["item_id"])
     harness.events.flush()
@@ -101,8 +101,8 @@ def test_the_pipeline_runs_over_tls_with_a_password(cluster: Cluster, tmp_path: 
     with Harness(settings) as harness:
         harness.worker()
         harness.materializer()
-        choose(harness, 20)
-        outputs = harness.count(SkillDiff, 20)
+        choose(harness, 48)  # twelve by each of four people: a line must prove itself
+        outputs = harness.count(SkillDiff, 48)
         harness.count(SlimSkill, 4)
         with SlimSkills(connection=reached_as(settings)) as slim:
             known = len(slim)
