@@ -213,7 +213,7 @@ class SkillArm:
         weighed = {
             by: self._rank.order(items, spoken, instruction, choice.request_id, self._weights_of(by)) for by in self._by
         }
-        parts = spoken.community(self.weights), spoken.own(self.weights)
+        parts = spoken.community(self.weights), spoken.scores(self.weights)
         # A list of one has the chance of taking none beside.
         chances = dict(zip(choice.candidates, softmax(list(map(math.fsum, zip(*parts, strict=True)))), strict=False))
         return RankedArm({by: found.order for by, found in weighed.items()}, weighed[RankBy.MIX].features, chances)

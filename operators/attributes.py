@@ -69,11 +69,11 @@ def fact_ids(facts: Iterable[Fact]) -> list[str]:
     return [_fact_id(fact.dimension, fact.value) for fact in facts]
 
 
-def places_of_facts(items: Iterable[ItemFacts]) -> dict[str, list[int]]:
+def fact_places(items: Iterable[ItemFacts]) -> dict[str, list[int]]:
     """Return the places of the items that have a fact, by its id.
 
     >>> one, two = (Fact(dimension="genre", value=value) for value in ("drama", "comedy"))
-    >>> places_of_facts([ItemFacts(item_id="a", facts=(one,)), ItemFacts(item_id="b", facts=(one, two))])
+    >>> fact_places([ItemFacts(item_id="a", facts=(one,)), ItemFacts(item_id="b", facts=(one, two))])
     {'preference:genre:drama': [0, 1], 'preference:genre:comedy': [1]}
     """
     places: dict[str, list[int]] = {}

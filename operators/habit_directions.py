@@ -39,7 +39,7 @@ def _all_directions() -> Iterator[Direction]:
     for dimension, plural in {**CREATORS, **CLASSES}.items():
         new = f"explores many {plural}" if dimension in CLASSES else f"explores new {plural}"
         axes.append((KNOWN_PREFIX + dimension, pattern, "exploration", f"stays with favourite {plural}", new))
-    axes.append((AGAIN, pattern, "exploration", "returns to what was taken before", "picks what is new"))
+    axes.append((AGAIN, pattern, "exploration", "returns to earlier choices", "picks what is new"))
     axes += [(BY_PREFIX + dimension, criterion, "decision", f"decides by {dimension}", "") for dimension in DECIDING]
     axes.append((POSITION, pattern, "position", "takes what stands first", "reads on past the first"))
     for axis, kind, dimension, up, down in axes:

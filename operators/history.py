@@ -147,7 +147,7 @@ def rank_by_number(items: Sequence[ItemFacts], attribute_id: str) -> int | None:
 def _first_chance(items: Sequence[ItemFacts], skill: PolicySkill, weights: RankWeights) -> float:
     # The chance that the first of the items stands first, without the community; equal scores share it.
     features = ListFeatures.of(items, skill.attributes, weights=weights, sums=skill.numbers)
-    scores = [round(score, 9) for score in features.own(weights)]
+    scores = [round(score, 9) for score in features.scores(weights)]
     return 1 / scores.count(scores[0]) if scores[0] == max(scores) else 0.0
 
 

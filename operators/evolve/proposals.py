@@ -99,10 +99,14 @@ class CountedContrast:
 
     def new_facts(self, skill: PolicySkill) -> list[str]:
         """Return informative facts without a line that most unchosen items lack."""
-        # A value that was only left so far is still news.
-        known_ids = {line.attribute_id for line in skill.attributes if line.support or line.tier}
+        known_ids = _known_ids(skill)
         offered = self.most_informative()[:MAX_OFFERED]
         return [name for name in offered if name not in known_ids and self.share[name] <= COMMON_SHARE]
+
+
+def _known_ids(skill: PolicySkill) -> set[str]:
+    # A value that was only left so far is still news.
+    return {line.attribute_id for line in skill.attributes if line.support or line.tier}
 
 
 @dataclass(frozen=True)
@@ -122,8 +126,7 @@ class RulesReasoner:
     def propose(self, contrast: Contrast, skill: PolicySkill) -> Proposal:
         """Propose changes without an event loop."""
         choice = CountedContrast.of(contrast)
-        # A value that was only left so far is still news.
-        known_ids = {line.attribute_id for line in skill.attributes if line.support or line.tier}
+        known_ids = _known_ids(skill)
         rare = [name for name in choice.facts if choice.share[name] <= self.common_share]
 
         reinforced = [name for name in rare if name in known_ids]

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from operators.attributes import places_of_facts
+from operators.attributes import fact_places
 from operators.learning.evidence import signed_strength
 from operators.learning.none_taken import NOTHING
 from operators.learning.tradeoffs import NumberRow, number_rows, personal_weights
@@ -26,8 +26,8 @@ class ListFeatures:
     """The features of one list, each row in the items' order.
 
     `dimensions` are log-odds by the skill's lines, and the distances of numbers by how the person differs from the
-    domain. `numbers` are the distances alone, `scales` their units and variances; `tastes` is what the domain takes
-    more often than it is shown. Community rows are in standard deviations.
+    domain. `numbers` are the distances alone, `scales` their units and variances; `tastes` are log-odds by the
+    facts that the domain takes more often than it is shown. Community rows are in standard deviations.
     """
 
     size: int
@@ -60,7 +60,7 @@ class ListFeatures:
         items, and `popularity` counts recent takers. `sums` are the person's evidence on numbers.
         """
         facets, companions, popularity = facets or {}, companions or {}, popularity or {}
-        places = places_of_facts(items)
+        places = fact_places(items)
         size, numbers = len(items), number_rows(items, weights.usual)
         rows = {name: number.distances for name, number in numbers.items()}
         personal = personal_weights(list(numbers), weights.numbers, sums)
@@ -88,25 +88,21 @@ class ListFeatures:
         parts = zip((weights.companions, weights.popularity, weights.facets), rows, strict=True)
         return self._added([(weight, row) for weight, row in parts if row])
 
-    def skill(self, weights: RankWeights) -> list[float]:
-        """Return the score of each item by the person's skill."""
-        return [weights.skill * value for value in self.evidence(weights)]
-
     def evidence(self, weights: RankWeights) -> list[float]:
-        """Return the score of each item by the person's skill, before the skill's own weight."""
+        """Return the score of each item by the person's skill, before the weight of skills."""
         return self._added([(weights.of(name), row) for name, row in self.dimensions.items()])
 
-    def own(self, weights: RankWeights) -> list[float]:
+    def scores(self, weights: RankWeights) -> list[float]:
         """Return the score of each item by the person's skill, and by the domain's numbers and tastes."""
         rows = [(weights.skill * weights.of(name), row) for name, row in self.dimensions.items()]
         rows += [(weights.numbers.get(name, 0.0), row) for name, row in self.numbers.items()]
         return self._added([*rows, (weights.tastes, self.tastes)] if self.tastes else rows)
 
-    def chances(self, weights: RankWeights) -> list[float]:
+    def probabilities(self, weights: RankWeights) -> list[float]:
         """Return the chance of each item by skill and domain, without the community."""
-        return softmax(self.own(weights))
+        return softmax(self.scores(weights))
 
-    def blind_chances(self, weights: RankWeights) -> list[float]:
+    def blind_probabilities(self, weights: RankWeights) -> list[float]:
         """Return the chance of each item for a person who does not look at it."""
         row = self.numbers.get(NOTHING, [0.0] * self.size)
         return softmax([weights.numbers.get(NOTHING, 0.0) * value for value in row])
@@ -122,7 +118,7 @@ class ListFeatures:
     def to_event(self, order: Sequence[int], weights: RankWeights = DEFAULT_WEIGHTS) -> Features:
         """Return the prediction and the community's features in fixed point."""
         rows = {Mix.COMPANIONS: self.companions, Mix.POPULARITY: self.popularity, Mix.FACETS: self.facets}
-        chances = self.chances(weights)
+        chances = self.probabilities(weights)
         return Features.trusted(
             # Within the bounds: of a hundred items, none is farther than ten standard deviations from their mean.
             mix={

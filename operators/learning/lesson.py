@@ -16,7 +16,8 @@ from schemas import ONE, Abstention, AttributeKind, Contrast, Fact, Features, It
 
 # A value of at least one item in so many gets a line though it was left.
 COMMON_SHARE = 4
-# A list of one offers few values: with the decay of a choice, a value would be forgotten before it comes again.
+# A list of one offers few values: with the decay of a choice, a value would be forgotten before it comes again. A list
+# that was left as a whole is no full choice either.
 OFFER_FORGETS = ONE // 4
 
 

@@ -60,11 +60,6 @@ def as_choice(event: Contrast | Abstention) -> Contrast:
     )
 
 
-def is_left_as_a_whole(contrast: Contrast) -> bool:
-    """True if a person took none of a longer list."""
-    return contrast.chosen.item_id == NONE_ID and len(contrast.unchosen) > 1
-
-
 def approval_rate(predicted: Features) -> float | None:
     """Return how often a list of one is taken, whatever the item; None for longer lists.
 

@@ -33,7 +33,7 @@ def number_changes(
     held = {line.dimension: line for line in lines if is_number_line(line.attribute_id)}
     for name, weight in weights.items():
         if name == NOTHING:
-            continue  # how picky a person is does not tell items apart
+            continue  # how picky a person is distinguishes no items
         dimension = number_dimension(name)
         tier, line = proven_tier(sums.proofs.get(name, 0)), held.get(dimension)
         line_id = number_line_id(name, weight > 0)

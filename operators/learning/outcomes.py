@@ -7,7 +7,7 @@ from operator import mul
 from typing import NamedTuple, TypeVar
 
 from operators.learning.choice_model import ListFeatures
-from operators.learning.none_taken import NONE_ID, NOTHING, as_choice, is_left_as_a_whole
+from operators.learning.none_taken import NONE_ID, NOTHING, as_choice
 from operators.learning.questions import shown_items
 from operators.learning.tradeoffs import MAX_VARIANCE
 from operators.seals import derived_key
@@ -37,8 +37,8 @@ def outcome_of(
     rankings only: an app could name any order.
     """
     contrast = as_choice(event)
-    ours = contrast.features
-    if contrast.also or (ours is None and contrast.instruction) or is_left_as_a_whole(contrast):
+    ours, is_longer_list_left = contrast.features, isinstance(event, Abstention) and len(event.shown) > 1
+    if contrast.also or (ours is None and contrast.instruction) or is_longer_list_left:
         return None
     items, chosen = shown_items(contrast)
     features = ListFeatures.of(items, skill.attributes, weights=weights, sums=skill.numbers)
@@ -54,7 +54,7 @@ def outcome_of(
         domain=contrast.domain,
         weights_version=weights_version,
         moments=_moments(items, features),
-        tastes=_fact_counts(features.places, chosen, features.blind_chances(weights), share, weights.secret),
+        tastes=_fact_counts(features.places, chosen, features.blind_probabilities(weights), share, weights.secret),
         **weight_evidence(features, community, chosen, weights, share)._asdict(),
     )
 
@@ -79,7 +79,7 @@ def weight_evidence(
     `community` has the rows of our own ranking; None for another's, which teaches numbers and tastes only.
     """
     rows: dict[Mix, Sequence[float]] = {Mix.TASTES: features.tastes} if len(set(features.tastes)) > 1 else {}
-    scores, dimensions = [features.own(weights)], {}
+    scores, dimensions = [features.scores(weights)], {}
     if community is not None:
         rows |= community
         scores += [[getattr(weights, part) * value for value in row] for part, row in community.items()]
@@ -126,7 +126,7 @@ def _moments(items: Sequence[ItemFacts], features: ListFeatures) -> dict[str, tu
 def _fact_counts(
     having: Mapping[str, Sequence[int]], chosen: int, chances: Sequence[float], share: float, secret: bytes
 ) -> dict[str, tuple[int, int]]:
-    # Facts that all items share tell nothing. Of more facts than there is room for, those with the least digests are
+    # Facts that all items share prove nothing. Of more facts than there is room for, those with the least digests are
     # counted: the same ones in every list, whether taken or not.
     size, whole = len(chances), FEATURE_ONE * share
     digests = sorted([(fact_digest(name, secret), places) for name, places in having.items() if len(places) < size])

@@ -188,14 +188,18 @@ class EvidenceUpdate:
         ]
         before = self._evict_unconfirmed(before, taken, now)
         if habits:
-            moved, come = habit_changes(before, habits_after(self.skill, self.tally), self.evidence, now)
-            self.changes += moved
-            over = {change.attribute_id for change in moved if change.after is None}
-            before = [line for line in before if line.attribute_id not in over]
-            new = [*come, *new]
+            before, new = self._count_habits(before, new, now)
         if numbers is not None:
             before, new = self._count_numbers(before, new, numbers, now)
         self._make_room(before, new)
+
+    def _count_habits(
+        self, before: Sequence[Attribute], new: list[Attribute], now: int
+    ) -> tuple[Sequence[Attribute], list[Attribute]]:
+        moved, come = habit_changes(before, habits_after(self.skill, self.tally), self.evidence, now)
+        self.changes += moved
+        gone = {change.attribute_id for change in moved if change.after is None}
+        return [line for line in before if line.attribute_id not in gone], [*come, *new]
 
     def _count_numbers(
         self, before: Sequence[Attribute], new: list[Attribute], numbers: NumberEvidence, now: int

@@ -105,7 +105,7 @@ def rank(
                 constraints.prefers.get(item.item_id, ()),
             ),
         )
-        for item, shared, liked in zip(candidates, features.community(weights), features.own(weights), strict=True)
+        for item, shared, liked in zip(candidates, features.community(weights), features.scores(weights), strict=True)
     ]
     # Reproducible, not secret.
     random.Random(seed).shuffle(scored)  # noqa: S311

@@ -139,7 +139,7 @@ class RankStep:
     ) -> ListFeatures:
         """Return the features of each candidate; `numbers` is the skill's evidence on numbers."""
         sums = numbers if self.uses_skill else None
-        if len(items) == 1:  # others' choices do not tell how often one item is taken
+        if len(items) == 1:  # the community compares items, and here is one
             return ListFeatures.of(with_none(items[0], weights.usual), lines, weights=weights, sums=sums)
         many = popularity if self.retrieves else None
         facets = facet_weights(retrieved.facets)

@@ -142,7 +142,7 @@ def a_pole(value: str) -> Attribute:
 @pytest.mark.parametrize(
     "lines",
     [
-        (a_pole("returns to what was taken before"), a_pole("explores many genres")),
+        (a_pole("returns to earlier choices"), a_pole("explores many genres")),
         (an_attribute("genre: noir", Tier.HIGH), an_attribute("era: 1990s", Tier.HIGH, kind=LineKind.CRITERION)),
         (an_attribute("author: Flann O'Brien", tier=Tier.HIGH),),
     ],
