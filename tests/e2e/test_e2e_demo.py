@@ -84,6 +84,16 @@ def _namespaces() -> None:
     assert probe.returncode == 0, probe.stderr
 
 
+def test_the_demo_ends_after_the_warm_up_and_reports_that_skills_stopped_learning(tmp_path: Path) -> None:
+    small = ("--users", "2", "--rounds", "3", "--json", "--data-dir", str(tmp_path / "demo"))
+    done = sager("demo", *small, env={"SAGER_WARMUP_ROUNDS": "1"}, seconds=2 * WAIT_SECONDS)
+
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(done.stdout)
+    assert (figures["selections"], figures["contrasts"], figures["diffs"]) == (6, 6, 2)
+    assert "SAGER_WARMUP_ROUNDS=1: the skills stopped learning, so 4 of 6 choices changed none" in done.stderr
+
+
 @pytest.mark.thorough
 def test_the_demo_needs_no_network(tmp_path):
     small = ("--users", "2", "--rounds", "1", "--data-dir", str(tmp_path), "--json")
