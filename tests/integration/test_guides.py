@@ -1,13 +1,19 @@
 """The examples of README, getting started and docs/feedback.md, run as they stand against the real pipeline."""
 
+import json
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from schemas import Abstention, Contrast, Correction, Feedback, SkillDiff, SlimSkill, StatementChangeKind
+from streams.http import tokens
+from streams.local.broker import free_port
+from streams.local.children import why_not_ready
 from tests.harness import Harness
+from tests.waiting import WAIT_SECONDS
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
 
@@ -21,6 +27,15 @@ def examples(page: Path) -> list[str]:
 
 
 FEEDBACK = examples(ROOT / "docs" / "feedback.md")
+
+
+def http_examples(port: int, token: Path) -> list[Any]:
+    """Run README's HTTP calls against this port; return their answers."""
+    (calls,) = re.findall(r"^```bash\n(.*?)^```$", README.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    ours = calls.replace("localhost:8088", f"127.0.0.1:{port}").replace(".sager/token", str(token))
+    ours = ours.replace("curl -s", "curl -s -w '\\n'")
+    done = subprocess.run(["bash", "-euc", ours], capture_output=True, text=True, check=True, timeout=WAIT_SECONDS)
+    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def example_with(words: str) -> str:
@@ -61,6 +76,26 @@ def test_the_first_examples_show_what_they_print(deployment: Harness, capsys: py
     assert f"```text\n{printed}\n```" in README.read_text(encoding="utf-8")
     assert capsys.readouterr().out.strip() == prompt
     assert f"```text\n{prompt}\n```" in GETTING_STARTED.read_text(encoding="utf-8")
+
+
+def test_the_correction_works_right_after_the_first_choices(deployment: Harness) -> None:
+    secret, known = tokens.new_token("app", ["read-slim", "change-user"], "*", None)
+    folder, port = deployment.settings.data_dir, free_port()
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in (("tokens.toml", tokens.token_toml(known)), ("token", secret)):
+        (folder / name).touch(mode=0o600)
+        (folder / name).write_text(text)
+    deployment.worker()
+    deployment.start("serve", http_tokens=folder / "tokens.toml", http_port=port, http_wait_seconds=60)
+    deployment.until(lambda _: not why_not_ready(f"http://127.0.0.1:{port}/openapi.json"), "the HTTP API")
+
+    run(examples(README)[0])
+    deployment.count(SlimSkill, 1)
+    corrected, conditioned = http_examples(port, folder / "token")
+
+    assert corrected["understood"]
+    assert [each["says"] for each in corrected["stated"]] == ["avoids horror (genre)"]
+    assert conditioned["text"].startswith("likes: sci-fi | avoids: horror")
 
 
 @pytest.mark.thorough
