@@ -14,6 +14,9 @@ Drift = Mapping[str, int]
 _HIGH = Tier.HIGH
 # Trade-offs change more slowly than tastes, and more choices are needed to learn one.
 NUMBERS_FORGET = 32
+# At its first taking, a value keeps at most so much of how often it was left: an item left for another reason says
+# little, and a discovered line begins with about as much.
+FIRST_EXPECTED = ONE // 2
 
 
 def count_delta(
@@ -38,6 +41,8 @@ def count_delta(
         if line.tier and not (line.taken or line.expected):
             begun[name] = counts_of(line)
         part = shown.part(name) if name in taken else 0
+        if part and not line.taken and line.expected > FIRST_EXPECTED:
+            begun[name] = (0, FIRST_EXPECTED)
         to_taken = part * weight // ONE
         to_expected = expected.get(name, 0) * weight // ONE
         nats = bet(*counts_of(line), shares[name], part) * weight // ONE if name in shares else 0

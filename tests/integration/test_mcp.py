@@ -18,7 +18,7 @@ from tests.waiting import WAIT_SECONDS, ask
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
 
 WESTERN = "Western"
-ROUNDS = 6
+ROUNDS = 12
 
 
 def list_of(number: int) -> list[dict[str, Any]]:

@@ -71,6 +71,15 @@ class TestOneChoice:
         assert diff.count_delta is not None
         assert diff.count_delta.lines == {id_of(NOIR): (ONE, ONE // 4, bet(3 * ONE, ONE, ONE // 4, ONE))}
 
+    def test_a_value_first_taken_forgets_most_of_how_often_it_was_left(self) -> None:
+        skill, _ = played([(SAGA, [NOIR, NOIR])] * 4)
+        assert the(skill, NOIR).expected > ONE
+
+        after, _ = chose(skill, a_contrast([NOIR], [[SAGA], [SAGA]], event_id="first", by_sager=True))
+
+        assert the(after, NOIR).taken == ONE
+        assert the(after, NOIR).expected < ONE + ONE // 4
+
     def test_a_line_is_expected_as_far_as_the_others_explain_the_choice(self) -> None:
         both = [NOIR, "author: Mina"]
         known = a_skill(counted(NOIR, 3, 1), counted("author: Mina", 20, 1))
@@ -188,6 +197,8 @@ def test_counts_equal_a_plain_ledger(choices: list[tuple[str, list[str]]]) -> No
             is_bet = odds[value] > 1 and 0 < share < 1
             nats = math.log((odds[value] if value == taken else 1) / (1 - share + share * odds[value])) if is_bet else 0
             more = (value == taken, own / (own + others) if own else 0.0, nats)
+            if value == taken and not counts[0]:
+                counts[1] = min(counts[1], 0.5)
             ledger[value] = [held * 15 / 16 + added for held, added in zip(counts, more, strict=True)]
         for value in set(shown) - ledger.keys():
             if value == taken or shown.count(value) >= len(shown) / 4:
