@@ -199,7 +199,7 @@ def demo(
         print(f"\nQuery the file: sager sql --duckdb {shlex.quote(str(chosen.duckdb_file))} --list")
     if chosen.warmup_rounds is not None and (unlearned := figures["contrasts"] - figures["diffs"]):
         rounds_set = f"SAGER_WARMUP_ROUNDS={chosen.warmup_rounds}"
-        note(f"{rounds_set}: the skills stopped learning, so {unlearned} of {figures['contrasts']} choices changed none")
+        note(f"{rounds_set}: skills stopped learning, so {unlearned} of {figures['contrasts']} choices changed none")
     is_complete = figures["contrasts"] == figures["selections"] and not figures["dead_letters"]
     if not (is_complete and figures["log_is_verified"] and figures["duckdb_agrees"]):
         raise StreamsError(f"some events were not processed correctly. See the logs in {folder}")
