@@ -1,6 +1,7 @@
 """The directions of habits, such as dearer, in our own words."""
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from operators.attributes import CREATORS, attribute_id
@@ -82,11 +83,13 @@ def number_words(name: str, more: bool, numbers: Numbers = NO_NUMBERS) -> str:
     return f"{own or ours}{NUMBER_ENDING}"
 
 
+@lru_cache(maxsize=65_536)
 def is_number_line(attribute_id: str) -> bool:
     """True for the id of a line about a number, such as `cheaper first`."""
     return attribute_id.startswith(_NUMBER_ID) and attribute_id not in DIRECTION_OF
 
 
+@lru_cache(maxsize=65_536)
 def is_habit(attribute_id: str) -> bool:
     """True for the id of a habit or of a number's line: counted by code, never judged by models."""
     return attribute_id in DIRECTION_OF or attribute_id.startswith(_NUMBER_ID)

@@ -108,8 +108,11 @@ class Privacy:
         """Return the item without private data, and the counts of removed kinds."""
         if self.redactor is None:
             return item, {}
+        title, refusal = self.redactor.redact_work(item.title, _MAX_TITLE), self.redactor.refusal
+        kinds = [refusal(fact.dimension, fact.value)[0] for fact in item.facts]
+        if not title.found and not any(kinds):  # as most items, of which a choice has ten
+            return item, {}
         reasons = [self.refuses(domain, fact.dimension, fact.value) for fact in item.facts]
-        title = self.redactor.redact_work(item.title, _MAX_TITLE)
         found = Counter(filter(None, reasons)) + Counter(title.found)
         if not found:
             return item, {}

@@ -126,7 +126,7 @@ def is_counted(line: Attribute) -> bool:
 
 def counts_of(line: Attribute) -> tuple[int, int]:
     """Return a line's counts; without any, those of its tier."""
-    return (line.taken, line.expected) if is_counted(line) else (counts_for_tier(line.tier), 0)
+    return (line.taken, line.expected) if line.taken or line.expected else (counts_for_tier(line.tier), 0)
 
 
 def strength(line: Attribute) -> float:
@@ -164,9 +164,11 @@ def signed_strength(line: Attribute) -> float:
 
     It needs no tier: a line ranks before it is proven. A skill states only positive ones.
     """
-    taken, expected = counts_of(line)
-    if line.pinned:
-        taken = max(taken, counts_for_tier(line.tier, expected))
+    taken, expected = line.taken, line.expected
+    if line.pinned or not (taken or expected):
+        taken, expected = counts_of(line)
+        if line.pinned:
+            taken = max(taken, counts_for_tier(line.tier, expected))
     return signed_log_ratio(taken, expected)
 
 

@@ -259,7 +259,8 @@ def counts_after(lines: Iterable[Attribute], tally: CountDelta) -> dict[str, Cou
             more, also, nats = added[name]
             taken = min(taken + more, MAX_COUNT)
             expected = min(expected + also, MAX_COUNT)
-            proof = max(-MAX_COUNT, min(proof + nats, MAX_COUNT))
+            if nats:
+                proof = max(-MAX_COUNT, min(proof + nats, MAX_COUNT))
         found[name] = (taken, expected, proof)
     return found
 

@@ -83,12 +83,10 @@ def _expected(skill: PolicySkill, shown: ListEvidence, chances: Sequence[int]) -
 
 def _common_left(left: Sequence[ItemFacts], shown: ListEvidence) -> list[Fact]:
     # A value that a quarter of the list has is worth a line even if it is left: it may count against an item.
-    named: dict[str, Fact] = {}
-    for item in left:
-        for name, fact in zip(fact_ids(item.facts), item.facts, strict=True):
-            if COMMON_SHARE * shown.shares[name] >= ONE:
-                named.setdefault(name, fact)
-    return list(named.values())
+    taken, shares = frozenset(shown.taken), shown.shares
+    named = [name for name in shown.places if COMMON_SHARE * shares[name] >= ONE and name not in taken]
+    firsts = [(name, left[shown.places[name][0] - 1].facts) for name in named]
+    return [facts[fact_ids(facts).index(name)] for name, facts in firsts]
 
 
 def visit_evidence(skill: PolicySkill, item: ItemFacts, usual: Mapping[str, int] | None) -> ListEvidence:

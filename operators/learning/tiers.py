@@ -43,7 +43,7 @@ def tier_of(taken: int, expected: int, source: AttributeSource, support: int, pr
     (<Tier.MEDIUM: 2>, <Tier.HIGH: 3>)
     """
     if source in _EARNED:
-        return min(proven_tier(proof), _TIERS[min(support, _HIGH)])
+        return _TIERS[min(proof // ONE, support, _HIGH)] if proof > 0 else _SILENT
     found, taken, expected = _SILENT, taken + ONE, expected + ONE
     for tier, parts, of in TIER_RATIOS:
         if taken * of < parts * expected:

@@ -19,7 +19,7 @@ USERS, EACH = 6, 15
 MESSAGES_PER_CHOICE = 15
 BYTES_PER_CHOICE, STORED_PER_CHOICE = 35_000, 6_700
 BYTES_PER_CHOICE_OF_THE_GRAPH = 8_500
-CALLS_PER_CHOICE, VALIDATIONS_PER_CHOICE = 4_800, 10
+CALLS_PER_CHOICE, VALIDATIONS_PER_CHOICE = 4_200, 10
 """Of functions, those of C included; and of pydantic's validators in Python. A line of a skill needs no validation."""
 BATCH = 4
 """Records that a worker sends at once, at a high rate: for skills they are fewer, for other topics more."""
