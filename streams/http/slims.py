@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from hashlib import blake2b
 from itertools import islice
 from typing import Annotated, Any
@@ -19,7 +19,7 @@ from streams.http.api import Api, ApiParam
 from streams.http.problems import Problem
 from streams.http.routing import DomainPath, TokenParam, UserPath, require, router
 from streams.http.tokens import ALL_USERS, Scope, Token
-from streams.http.topic_cache import StreamPosition, slim_for_host
+from streams.http.topic_cache import ChangedKeys, slim_for_host
 
 POLL_SECONDS = 0.1  # how often a stream looks for changes
 HEARTBEAT_SECONDS = 15.0  # between two comments of an idle stream, and two checks of its token
@@ -27,10 +27,6 @@ EVENTS_PER_WRITE = 500  # after which other requests get a turn
 EVENT_STREAM = "text/event-stream"
 HEARTBEAT = b":\n\n"  # a comment, which clients ignore
 STREAM: dict[int | str, dict[str, Any]] = {200: {"content": {EVENT_STREAM: {"schema": {"type": "string"}}}}}
-
-LastEventId = Annotated[
-    str | None, Header(max_length=10_000, description="The id of the last event that had one, to resume after it.")
-]
 
 routes = router("slim skills")
 _READS_SLIM = require(Scope.READ_SLIM)
@@ -81,52 +77,50 @@ async def slim(
     "/v1/users/{user}/domains/{domain}/slim/stream",
     dependencies=[_READS_SLIM], response_class=StreamingResponse, responses=STREAM,
 )  # fmt: skip
-async def slim_stream(
-    api: ApiParam, token: TokenParam, user: UserPath, domain: DomainPath, last_event_id: LastEventId = None
-) -> StreamingResponse:
+async def slim_stream(api: ApiParam, token: TokenParam, user: UserPath, domain: DomainPath) -> StreamingResponse:
     """Stream one user's slim skill, now and after every change."""
-    return _SseResponse(_stream(api, token, compound_key(user, domain), last_event_id), api.streaming(token))
+    return _SseResponse(api, token, compound_key(user, domain))
 
 
 @routes.get("/v1/slim/stream", dependencies=[_READS_SLIM], response_class=StreamingResponse, responses=STREAM)
-async def all_slims(api: ApiParam, token: TokenParam, last_event_id: LastEventId = None) -> StreamingResponse:
+async def all_slims(api: ApiParam, token: TokenParam) -> StreamingResponse:
     """Stream all slim skills, for a host that keeps a copy.
 
-    `slim` events have a slim skill, `forgotten` events name one to remove. After `reset`, drop the copy: everything
-    follows. Resume with the id of the last event that had one.
+    `slim` events have a slim skill, `forgotten` events name one to remove. A connection begins with `reset`. Then
+    everything follows, up to `ready`: drop the skills that were not named.
     """
-    return _SseResponse(_stream(api, token, None, last_event_id), api.streaming(token))
+    return _SseResponse(api, token, None)
 
 
 class _SseResponse(StreamingResponse):
-    """A stream that releases its slot when it ends."""
+    """A stream of all slim skills, or of the `wanted` key's, that releases its slot when it ends."""
 
     # Not in the generator: Python skips the `finally` of a generator that was never started.
 
-    def __init__(self, events: AsyncIterator[bytes], slot: AbstractContextManager[None]) -> None:
+    def __init__(self, api: Api, token: Token, wanted: bytes | None) -> None:
+        self._open = ExitStack()
+        self._open.enter_context(api.streaming(token))
+        changed = self._open.enter_context(api.cache.watch_slims(wanted))
+        events = _stream(api, token, wanted, changed)
         super().__init__(events, headers={"X-Accel-Buffering": "no"}, media_type=EVENT_STREAM)
-        self._slot = ExitStack()
-        self._slot.enter_context(slot)
 
     async def __call__(self, scope: ASGIScope, receive: Receive, send: Send) -> None:
-        with self._slot:
+        with self._open:
             await super().__call__(scope, receive, send)
 
 
-async def _stream(api: Api, token: Token, wanted: bytes | None, last: str | None) -> AsyncIterator[bytes]:
-    """Yield events, or only the `wanted` key's, while the token is valid."""
+async def _stream(api: Api, token: Token, wanted: bytes | None, changed: ChangedKeys) -> AsyncIterator[bytes]:
+    """Yield the present slim skills, and then those that change, while the token is valid."""
     checked, user = time.monotonic(), ALL_USERS if wanted is None else orjson.loads(wanted)[0]
-    seen, position = api.cache.change_count, api.cache.position()
-    for part in _joined(_first(api, wanted, last)):
+    if wanted is None:
+        yield sse_event("reset", {})
+    for part in _joined(_event_of(api, key) for key in (list(api.cache.slims) if wanted is None else [wanted])):
         yield part
         await asyncio.sleep(0)  # a copy of a million slim skills must let other requests run
-    yield _position(position)
+    yield sse_event("ready", {})
     while not api.cache.is_closing:
         await asyncio.sleep(POLL_SECONDS)
-        before, seen, position = seen, api.cache.change_count, api.cache.position()
-        if (keys := api.cache.keys_changed_after(before)) is None:
-            return  # too slow: the client reconnects and gets everything
-        keys = keys if wanted is None else [wanted] if wanted in keys else []
+        keys = changed.take()
         # Also without idle time, because a token may be revoked or lose its scope.
         if time.monotonic() - checked >= HEARTBEAT_SECONDS:
             checked, now = time.monotonic(), api.gate.token_by_hash(token.sha256)
@@ -137,8 +131,6 @@ async def _stream(api: Api, token: Token, wanted: bytes | None, last: str | None
         for part in _joined(_event_of(api, key) for key in keys):
             yield part
             await asyncio.sleep(0)
-        if keys:
-            yield _position(position)
 
 
 def _joined(events: Iterable[bytes]) -> Iterator[bytes]:
@@ -148,31 +140,12 @@ def _joined(events: Iterable[bytes]) -> Iterator[bytes]:
         yield part
 
 
-def _first(api: Api, wanted: bytes | None, last: str | None) -> Iterator[bytes]:
-    """Yield the changes since the client's last event, or everything."""
-    if wanted is not None:
-        keys = [wanted] if last is not None or wanted in api.cache.slims else []
-    elif last is None:
-        keys = list(api.cache.slims)
-    elif (since := api.cache.keys_changed_from(StreamPosition.parse(last))) is not None:
-        keys = since
-    else:
-        yield sse_event("reset", {})
-        keys = list(api.cache.slims)
-    yield from (_event_of(api, key) for key in keys)
-
-
 def _event_of(api: Api, key: bytes) -> bytes:
     if key not in api.cache.slims:
         user, domain = orjson.loads(key)
         return sse_event("forgotten", {"user_id": user, "domain": domain})
     found = api.cache.get(SlimSkill, key)
     return HEARTBEAT if found is None else sse_event("slim", slim_for_host(found))
-
-
-def _position(position: StreamPosition) -> bytes:
-    """Return an empty event whose id is the position to resume from."""
-    return f"id: {position}\n".encode() + sse_event("position", {})
 
 
 def sse_event(name: str, data: dict[str, Any]) -> bytes:

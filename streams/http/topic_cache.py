@@ -1,17 +1,13 @@
 """Follows the topics of slim skills, skills and cards in memory."""
 
-import secrets
 import threading
-import time
-from collections import deque
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
-from itertools import islice
 from typing import Any, TypeVar
 
 import orjson
 from confluent_kafka import Message
-from pydantic import TypeAdapter, ValidationError
 
 from operators.steps.rank import RankStep
 from schemas import TOPICS, BadRecord, Card, Event, GlobalSkill, PolicySkill, SlimSkill, compound_key, decode
@@ -19,40 +15,36 @@ from streams.caching import compressed, decompressed
 from streams.http import replies
 from streams.http.problems import Problem
 from streams.kafka.follower import Follower
-from streams.kafka.scanner import int_of
 from streams.settings import Settings
 from streams.steps import rank_of
 
 READER = "http"  # part of the group name that librdkafka requires but never joins
-# Changes of slim skills kept for streams to resume. Less than a day: Kafka drops the tombstones of erased users then.
-CHANGES, CHANGES_MS = 50_000, 20 * 3_600_000
-
 # Fields of a slim skill that hosts do not need.
 INTERNAL = {"event_id", "occurred_at", "schema_version", "seal", "session_text", "session_lines", "session_until"}
-_POSITION: TypeAdapter[tuple[str, int, dict[int, int]]] = TypeAdapter(tuple[str, int, dict[int, int]])
 
 EventT = TypeVar("EventT", bound=Event)
 
 
-@dataclass(frozen=True)
-class StreamPosition:
-    """A stream's position; as JSON it is the id of an event."""
+class ChangedKeys:
+    """The keys of slim skills that changed since a stream last took them. Thread-safe."""
 
-    numbering: str  # changes when offsets start again, as at each start of the embedded broker
-    at_ms: int  # since 1970
-    offsets: dict[int, int]  # the next offset by partition
+    # A set, so that a slow client delays changes, and needs no memory for each.
 
-    def __str__(self) -> str:
-        """Return the id of an event."""
-        return _POSITION.dump_json((self.numbering, self.at_ms, self.offsets)).decode()
+    def __init__(self, wanted: bytes | None) -> None:
+        self._wanted, self._lock = wanted, threading.Lock()
+        self._keys = set[bytes]()
 
-    @classmethod
-    def parse(cls, text: str) -> "StreamPosition | None":
-        """Return the position of an event's id, if it is valid."""
-        try:
-            return cls(*_POSITION.validate_json(text))
-        except ValidationError:
-            return None
+    def add(self, key: bytes) -> None:
+        """Add a changed key, unless the stream is about another."""
+        if self._wanted in (None, key):
+            with self._lock:
+                self._keys.add(key)
+
+    def take(self) -> set[bytes]:
+        """Return the changed keys, and start again without any."""
+        with self._lock:
+            keys, self._keys = self._keys, set()
+        return keys
 
 
 class TopicCache(Follower):
@@ -60,18 +52,13 @@ class TopicCache(Follower):
 
     def __init__(self, settings: Settings, waiting: replies.ReplyWaiter) -> None:
         self._replies = waiting
-        self._numbering = secrets.token_hex(4) if settings.embedded else "kafka"
         self._step: RankStep | None = None
         self.is_closing = False  # True ends all streams
         self.slims: dict[bytes, bytes] = {}  # compressed records by key
-        self._lock = threading.Lock()
-        self.change_count = 0  # of slim skills, so far
-        self._changes = deque[tuple[bytes, int, int, int]]()  # key, partition, offset, written at
-        self._dropped: dict[int, int] = {}
+        self._watches: tuple[ChangedKeys, ...] = ()
         self._tables: dict[str, dict[bytes, bytes]] = {
             SlimSkill.TOPIC: self.slims, PolicySkill.TOPIC: {}, Card.TOPIC: {}, GlobalSkill.TOPIC: {}
         }  # fmt: skip
-        self.positions: dict[int, int] = {}  # the next offset of each partition of the slim skills
         bases, more = (*self._tables, *replies.TOPICS), {"fetch.wait.max.ms": 100}
         super().__init__(settings, bases, self._on_record, group=READER, from_end=replies.TOPICS, **more)
 
@@ -118,65 +105,37 @@ class TopicCache(Follower):
         """Return the user's card, if any."""
         return self.get(Card, user.encode())
 
-    def keys_changed_after(self, seen: int) -> list[bytes] | None:
-        """Return the keys of later changes; None if some were dropped."""
-        with self._lock:
-            new = self.change_count - seen
-            newest = list(islice(reversed(self._changes), new))
-        return list(dict.fromkeys(key for key, *_ in newest)) if len(newest) == new else None
+    @contextmanager
+    def watch_slims(self, wanted: bytes | None) -> Iterator[ChangedKeys]:
+        """Collect the keys that change, or only the wanted one, while the context is open."""
+        changed = ChangedKeys(wanted)
+        # Copy on write, because the reading thread iterates over them.
+        self._watches = (*self._watches, changed)
+        try:
+            yield changed
+        finally:
+            self._watches = tuple(each for each in self._watches if each is not changed)
 
-    def position(self) -> StreamPosition:
-        """Return the position of a stream that is up to date."""
-        return StreamPosition(self._numbering, int(time.time() * 1000), dict(self.positions))
-
-    def keys_changed_from(self, position: StreamPosition | None) -> list[bytes] | None:
-        """Return the keys changed since a position; None if some were dropped."""
-        if (
-            position is None
-            or position.numbering != self._numbering
-            or time.time() * 1000 - position.at_ms > CHANGES_MS
-        ):
-            return None
-        with self._lock:
-            changes, dropped, positions = list(self._changes), dict(self._dropped), dict(self.positions)
-        is_ahead = any(offset > positions.get(partition, 0) for partition, offset in position.offsets.items())
-        if is_ahead or any(offset >= position.offsets.get(partition, 0) for partition, offset in dropped.items()):
-            return None
-        new = (key for key, partition, offset, _ in changes if offset >= position.offsets.get(partition, 0))
-        return list(dict.fromkeys(new))
-
-    def apply(self, base: str, key: bytes, value: bytes | None, partition: int, offset: int, at_ms: int) -> None:
-        """Apply a record of a topic, named as in the registry.
-
-        `at_ms`: when it was written, in milliseconds since 1970.
-        """
+    def apply(self, base: str, key: bytes, value: bytes | None, partition: int) -> None:
+        """Apply a record of a topic, named as in the registry."""
         table = self._tables.get(base)
         if table is None:
             self._replies.offer(base, partition, value)
             return
-        is_slim = base == SlimSkill.TOPIC
-        if is_slim and not _is_pair(key):  # foreign record: keys are [user, domain]
+        if base == SlimSkill.TOPIC and not _is_pair(key):  # foreign record: keys are [user, domain]
             return
         if value is None:
             table.pop(key, None)
         else:
             # Bytes are decoded when read: with a million users a start takes seconds, not minutes.
             table[key] = compressed(value)
-        if is_slim:
-            with self._lock:
-                self._changes.append((key, partition, offset, at_ms))
-                # No stream resumes after this time, and an erased user's id must not stay in memory.
-                oldest = time.time() * 1000 - CHANGES_MS
-                while len(self._changes) > CHANGES or (self._changes and self._changes[0][3] < oldest):
-                    _, old_partition, old_offset, _ = self._changes.popleft()
-                    self._dropped[old_partition] = old_offset
-                self.positions[partition] = offset + 1
-                self.change_count += 1
+        if base == SlimSkill.TOPIC:
+            for watch in self._watches:
+                watch.add(key)
 
     def _on_record(self, message: Message) -> None:
         base = (message.topic() or "").removeprefix(self._settings.prefix)
-        where, (_, at_ms) = (int_of(message.partition()), int_of(message.offset())), message.timestamp()
-        self.apply(base, message.key() or b"", message.value(), *where, at_ms)
+        self.apply(base, message.key() or b"", message.value(), message.partition() or 0)
 
 
 def slim_for_host(slim: SlimSkill, session: str | None = None, now: datetime | None = None) -> dict[str, Any]:

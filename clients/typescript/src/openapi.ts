@@ -124,8 +124,8 @@ export interface paths {
         };
         /**
          * Stream all slim skills, for a host that keeps a copy
-         * @description `slim` events have a slim skill, `forgotten` events name one to remove. After `reset`, drop the copy: everything
-         *     follows. Resume with the id of the last event that had one.
+         * @description `slim` events have a slim skill, `forgotten` events name one to remove. A connection begins with `reset`. Then
+         *     everything follows, up to `ready`: drop the skills that were not named.
          *
          *     Needs the scope `read-slim`.
          */
@@ -1741,10 +1741,7 @@ export interface operations {
     slim_stream: {
         parameters: {
             query?: never;
-            header?: {
-                /** @description The id of the last event that had one, to resume after it. */
-                "last-event-id"?: string;
-            };
+            header?: never;
             path: {
                 /** @description The user's id, percent-encoded. */
                 user: string;
@@ -1776,10 +1773,7 @@ export interface operations {
     all_slims: {
         parameters: {
             query?: never;
-            header?: {
-                /** @description The id of the last event that had one, to resume after it. */
-                "last-event-id"?: string;
-            };
+            header?: never;
             path?: never;
             cookie?: never;
         };

@@ -1,7 +1,7 @@
 import { SagerProblem, Unreachable } from "./errors.js";
 import { type Http, isPassing, path, waitMs } from "./http.js";
 import { linked, pause } from "./abort.js";
-import { serverSent } from "./sse.js";
+import { type ServerSent, serverSent } from "./sse.js";
 import type { Slim } from "./types.js";
 
 /** Options of a slim skill. */
@@ -17,20 +17,16 @@ export interface SlimOptions {
 export type SlimEvent =
   | { readonly kind: "slim"; readonly slim: Slim }
   | { readonly kind: "forgotten"; readonly user_id: string; readonly domain: string }
-  /** Drop all known skills: the stream starts over. */
+  /** A connection begins, and everything that there is follows, up to `ready`. */
   | { readonly kind: "reset" }
-  /** Everything up to here was delivered; resume with this id. */
-  | { readonly kind: "position"; readonly id: string };
+  /** Everything has come since the `reset`: drop what it did not name. */
+  | { readonly kind: "ready" };
 
 /** Options of a stream. */
 export interface FollowOptions {
   /** Only this user's slim skill; requires a domain. */
   user?: string;
   domain?: string;
-  /** `all`, the default, begins with every existing slim skill. */
-  from?: "all" | "now";
-  /** Where an earlier stream stopped. */
-  lastEventId?: string;
   signal?: AbortSignal;
   /** Silence after which a stream counts as broken; by default 45 s, three of the server's heartbeats. */
   silenceMs?: number;
@@ -79,8 +75,8 @@ export class Slims {
   }
 
   /**
-   * Yields slim skills as they change, and reconnects where it stopped. Ends on the abort signal or when the loop is
-   * left; throws a `SagerProblem` if the server refuses.
+   * Yields slim skills as they change. It reconnects, and each connection begins with everything that there is, up to
+   * `ready`. Ends on the abort signal or when the loop is left; throws a `SagerProblem` if the server refuses.
    *
    *     for await (const change of sager.slims.follow({ signal })) {
    *       if (change.kind === "slim") console.log(change.slim.user_id, change.slim.text);
@@ -91,18 +87,13 @@ export class Slims {
     if ((user === undefined) !== (domain === undefined)) throw new TypeError("give a user and a domain, or neither");
     const one = user !== undefined && domain !== undefined;
     const where = one ? path("v1", "users", user, "domains", domain, "slim", "stream") : path("v1", "slim", "stream");
-    let last = options.lastEventId ?? "";
     let retryMs: number | undefined;
     for (let failures = 0; !signal?.aborted; failures += 1) {
       try {
-        const headers: Record<string, string> = { Accept: "text/event-stream" };
-        if (last) headers["Last-Event-ID"] = last;
-        const request = { headers, query: one ? {} : { from: options.from } };
-        for await (const event of this.#events(where, request, options, last)) {
+        for await (const event of this.#events(where, options)) {
           failures = 0;
           retryMs = event.retryMs ?? retryMs;
-          last = event.id;
-          const change = changeOf(event.event, event.data, event.id);
+          const change = changeOf(event.event, event.data);
           if (change) yield change;
         }
       } catch (error) {
@@ -121,14 +112,10 @@ export class Slims {
     return SlimCopy.of(this, options.signal);
   }
 
-  async *#events(
-    where: string,
-    request: Parameters<Http["stream"]>[1],
-    options: FollowOptions,
-    last: string,
-  ): AsyncGenerator<{ event: string; data: string; id: string; retryMs: number | undefined }, void> {
+  async *#events(where: string, options: FollowOptions): AsyncGenerator<ServerSent, void> {
     const { controller: ends, unlink } = linked(options.signal);
-    const response = await this.#http.stream(where, { ...request, signal: options.signal }, ends).catch((error) => {
+    const request = { headers: { Accept: "text/event-stream" }, signal: options.signal };
+    const response = await this.#http.stream(where, request, ends).catch((error) => {
       unlink();
       throw error;
     });
@@ -143,7 +130,7 @@ export class Slims {
       },
     });
     try {
-      yield* serverSent(response.body.pipeThrough(watched), last, ends.signal);
+      yield* serverSent(response.body.pipeThrough(watched), ends.signal);
     } catch (error) {
       throw error instanceof SagerProblem ? error : new Unreachable("the stream has broken off", { cause: error });
     } finally {
@@ -162,7 +149,7 @@ export class Slims {
 
 /** All current slim skills of a deployment, in memory. */
 export class SlimCopy {
-  readonly #slims = new Map<string, Slim>();
+  #slims = new Map<string, Slim>();
   readonly #ends: AbortController;
   #failure: unknown;
 
@@ -208,18 +195,22 @@ export class SlimCopy {
   }
 
   async #follow(slims: Slims, signal: AbortSignal, ready: () => void): Promise<void> {
+    // Until a connection has sent everything, the skills of the one before it stay readable.
+    let read = this.#slims;
     for await (const change of slims.follow({ signal })) {
-      if (change.kind === "slim") this.#slims.set(JSON.stringify([change.slim.user_id, change.slim.domain]), change.slim);
-      else if (change.kind === "forgotten") this.#slims.delete(JSON.stringify([change.user_id, change.domain]));
-      else if (change.kind === "reset") this.#slims.clear();
-      else ready();
+      if (change.kind === "slim") read.set(JSON.stringify([change.slim.user_id, change.slim.domain]), change.slim);
+      else if (change.kind === "forgotten") read.delete(JSON.stringify([change.user_id, change.domain]));
+      else if (change.kind === "reset") read = new Map();
+      else {
+        this.#slims = read;
+        ready();
+      }
     }
   }
 }
 
-function changeOf(event: string, data: string, id: string): SlimEvent | undefined {
-  if (event === "reset") return { kind: "reset" };
-  if (event === "position") return { kind: "position", id };
+function changeOf(event: string, data: string): SlimEvent | undefined {
+  if (event === "reset" || event === "ready") return { kind: event };
   if (event !== "slim" && event !== "forgotten") return undefined;
   let read: unknown;
   try {

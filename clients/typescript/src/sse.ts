@@ -4,8 +4,6 @@ import { Unreachable } from "./errors.js";
 export interface ServerSent {
   event: string;
   data: string;
-  /** The newest id; it stays until another one comes. */
-  id: string;
   /** What the server asks for before a new connection, in milliseconds. */
   retryMs: number | undefined;
 }
@@ -23,7 +21,6 @@ const LINE_END = /\r\n|\n|\r/;
  */
 export async function* serverSent(
   body: ReadableStream<Uint8Array>,
-  lastId = "",
   signal?: AbortSignal,
 ): AsyncGenerator<ServerSent, void> {
   const reader = body.getReader();
@@ -32,7 +29,7 @@ export async function* serverSent(
   signal?.addEventListener("abort", end);
   const decoder = new TextDecoder();
   let [text, size] = ["", 0];
-  let [event, data, id, retryMs] = ["", [] as string[], lastId, undefined as number | undefined];
+  let [event, data, retryMs] = ["", [] as string[], undefined as number | undefined];
   try {
     for (;;) {
       const { done, value } = await reader.read();
@@ -46,7 +43,7 @@ export async function* serverSent(
         const line = text.slice(0, stop.index);
         text = text.slice(stop.index + stop[0].length);
         if (line === "") {
-          if (data.length || retryMs !== undefined) yield { event: event || "message", data: data.join("\n"), id, retryMs };
+          if (data.length || retryMs !== undefined) yield { event: event || "message", data: data.join("\n"), retryMs };
           [event, data, retryMs, size] = ["", [], undefined, 0];
           continue;
         }
@@ -57,7 +54,6 @@ export async function* serverSent(
           size += content.length;
           if (size > LONGEST) throw new Unreachable("the stream has an event that never ends");
         }
-        else if (name === "id" && !content.includes("\0")) id = content;
         else if (name === "retry" && /^\d{1,9}$/.test(content)) {
           retryMs = Math.min(LONGEST_RETRY_MS, Math.max(SHORTEST_RETRY_MS, Number(content)));
         }

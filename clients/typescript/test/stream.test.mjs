@@ -19,16 +19,16 @@ function stream(parts) {
 /** @param {string[]} parts */
 async function all(...parts) {
   const found = [];
-  for await (const each of serverSent(stream(parts))) found.push([each.event, each.data, each.id]);
+  for await (const each of serverSent(stream(parts))) found.push([each.event, each.data]);
   return found;
 }
 
 test("events are read as the standard has them, wherever the bytes are cut", async () => {
   const text = ":beat\n\nid: 1\r\nevent: slim\r\ndata: {\"a\":\r\ndata:1}\r\n\r\ndata: é\n\ndata\r\rdata: without an end";
   const expected = [
-    ["slim", '{"a":\n1}', "1"],
-    ["message", "é", "1"],
-    ["message", "", "1"],
+    ["slim", '{"a":\n1}'],
+    ["message", "é"],
+    ["message", ""],
   ];
   assert.deepEqual(await all(text), expected);
   const bytes = [...new TextEncoder().encode(text)];
@@ -39,34 +39,58 @@ test("events are read as the standard has them, wherever the bytes are cut", asy
     },
   });
   const found = [];
-  for await (const each of serverSent(cut)) found.push([each.event, each.data, each.id]);
+  for await (const each of serverSent(cut)) found.push([each.event, each.data]);
   assert.deepEqual(found, expected);
 });
 
 const SLIM = '{"user_id":"ann","domain":"films","text":"likes: noir"}';
 
-test("a stream goes on where it broke off, and a copy holds what there is", async () => {
-  const server = await serve((_, count) => {
-    const headers = { "Content-Type": "text/event-stream" };
-    const first = `event: slim\ndata: ${SLIM}\n\nid: 7\nevent: position\ndata: {}\n\n`;
-    const second = `retry: 1\nevent: forgotten\ndata: {"user_id":"ann","domain":"films"}\n\nid: 8\nevent: position\ndata: {}\n\n`;
-    return count === 1 ? { headers, text: first } : count === 2 ? { headers, text: second } : problem(403, "gone");
-  });
+/** @param {string[]} events */
+const connection = (...events) => ({ headers: { "Content-Type": "text/event-stream" }, text: `retry: 1\n${events.join("")}` });
+const RESET = "event: reset\ndata: {}\n\n";
+const READY = "event: ready\ndata: {}\n\n";
+const FORGOTTEN = 'event: forgotten\ndata: {"user_id":"ann","domain":"films"}\n\n';
+
+test("a stream that broke off begins again", async () => {
+  const first = connection(RESET, `event: slim\ndata: ${SLIM}\n\n`, READY);
+  const second = connection(RESET, READY, FORGOTTEN);
+  const server = await serve((_, count) => (count === 1 ? first : count === 2 ? second : problem(403, "gone")));
   const sager = new Sager({ url: server.url, token: "t" });
   /** @type {string[]} */
   const found = [];
   await assert.rejects(async () => {
-    for await (const change of sager.slims.follow()) found.push(change.kind === "position" ? change.id : change.kind);
+    for await (const change of sager.slims.follow()) found.push(change.kind);
   }, /403/);
-  assert.deepEqual(found, ["slim", "7", "forgotten", "8"]);
-  assert.deepEqual(server.requests.map((each) => each.headers["last-event-id"]), [undefined, "7", "8"]);
+  assert.deepEqual(found, ["reset", "slim", "ready", "reset", "ready", "forgotten"]);
+  server.close();
+});
+
+test("a copy drops what a new connection does not name, once it has everything", async () => {
+  const bob = SLIM.replace("ann", "bob");
+  const all = connection(RESET, `event: slim\ndata: ${SLIM}\n\n`, `event: slim\ndata: ${bob}\n\n`, READY);
+  const broken = connection(RESET, `event: slim\ndata: ${SLIM}\n\n`);
+  const rest = connection(RESET, `event: slim\ndata: ${bob}\n\n`, READY);
+  /** @type {(value?: unknown) => void} */
+  let toThird = () => undefined;
+  const third = new Promise((resolve) => (toThird = resolve));
+  const server = await serve((_, count) => {
+    if (count === 3) toThird();
+    return count === 1 ? all : count === 2 ? broken : rest;
+  });
+  const copy = await new Sager({ url: server.url, token: "t" }).slims.copy();
+  assert.equal(copy.size, 2);
+  await third;
+  assert.equal(copy.size, 2, "the broken connection took nothing away");
+  while (copy.size === 2) await new Promise((resolve) => setTimeout(resolve, 5));
+  assert.deepEqual([copy.get("ann", "films"), copy.get("bob", "films")], ["", "likes: noir"]);
+  copy.close();
   server.close();
 });
 
 test("leaving the loop and the signal both end the connection", async () => {
   const server = await serve(() => ({
     headers: { "Content-Type": "text/event-stream" },
-    text: `event: slim\ndata: ${SLIM}\n\nid: 7\nevent: position\ndata: {}\n\n`,
+    text: `event: slim\ndata: ${SLIM}\n\n${READY}`,
   }));
   const sager = new Sager({ url: server.url, token: "t" });
   for await (const change of sager.slims.follow({ user: "ann", domain: "films" })) {
@@ -75,7 +99,7 @@ test("leaving the loop and the signal both end the connection", async () => {
   }
   assert.equal(server.requests[0]?.url, "/v1/users/ann/domains/films/slim/stream");
   const ends = new AbortController();
-  for await (const change of sager.slims.follow({ signal: ends.signal })) if (change.kind === "position") ends.abort();
+  for await (const change of sager.slims.follow({ signal: ends.signal })) if (change.kind === "ready") ends.abort();
   const copy = await sager.slims.copy();
   assert.deepEqual([copy.get("ann", "films"), copy.get("bob", "films"), copy.size], ["likes: noir", "", 1]);
   copy.close();
@@ -120,7 +144,7 @@ test("a body that says nothing more is left at once, and cancelled", async () =>
   });
   const ends = new AbortController();
   const reported = [];
-  for await (const event of serverSent(body, "", ends.signal)) {
+  for await (const event of serverSent(body, ends.signal)) {
     reported.push(event.data);
     setTimeout(() => ends.abort(), 10);
   }

@@ -275,9 +275,9 @@ def published_cards() -> Path:
     return snapshot(Path(mkdtemp(prefix="sager-cards-")) / "sager.duckdb", events)
 
 
-def follow(live: TopicCache, card: Card, offset: int = 0) -> None:
+def follow(live: TopicCache, card: Card) -> None:
     """As if the topic had the card."""
-    live.apply(Card.TOPIC, card.user_id.encode(), encode(card), 0, offset, MS)
+    live.apply(Card.TOPIC, card.user_id.encode(), encode(card), 0)
 
 
 class CardWorker(EventSender):
@@ -297,6 +297,6 @@ class CardWorker(EventSender):
         card = self._api.cache.card(command.user_id)
         diff = apply_command(card, command, None, PRIVACY)
         assert diff is not None
-        follow(self._api.cache, apply_diff(card, diff), len(self.sent))
+        follow(self._api.cache, apply_diff(card, diff))
         partition = partition_of(command.user_id, self._api.settings.partitions)
         self._api.replies.offer(CardDiff.TOPIC, partition, encode(diff))

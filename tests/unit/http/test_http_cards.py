@@ -77,12 +77,12 @@ def test_text_for_a_prompt_needs_read_slim_only_and_stays_within_the_budget(worl
 
 def test_the_snapshot_is_read_if_topics_are_not_followed(world: World) -> None:
     world.served.api.cache.is_ready = False
-    world.served.api.cache.apply(Card.TOPIC, b"ann", None, 0, 9, 0)
+    world.served.api.cache.apply(Card.TOPIC, b"ann", None, 0)
 
     assert world.get().body["version"] == 2
 
 
 def test_an_erased_card_disappears_at_once(world: World) -> None:
-    world.served.api.cache.apply(Card.TOPIC, b"ann", None, 0, 9, 0)
+    world.served.api.cache.apply(Card.TOPIC, b"ann", None, 0)
 
     assert world.get().status == 404

@@ -1,7 +1,6 @@
-"""Slim skills over HTTP: for a request and a session, with tags, and as streams that resume where they ended."""
+"""Slim skills over HTTP: for a request and a session, with tags, and as streams."""
 
 import json
-import time
 from contextlib import ExitStack
 from datetime import timedelta
 from http.client import HTTPConnection
@@ -9,13 +8,12 @@ from http.client import HTTPConnection
 import pytest
 
 from schemas import SlimSkill, compound_key, encode
-from streams.http.topic_cache import CHANGES_MS, StreamPosition
+from streams.http import slims
 from tests.builders import NOW
 from tests.unit.http.http_world import Served, Tokens, settings_of
 from tests.waiting import WAIT_SECONDS, until
 
 SLIM = "/v1/users/ann/domains/films/slim"
-AT_MS = int(time.time() * 1000)
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +32,7 @@ class Topic:
     """What comes on the topic of slim skills."""
 
     def __init__(self, api):
-        self.cache, self.offset = api.api.cache, 0
+        self.cache = api.api.cache
 
     def put(self, user, text, version=1, domain="films", **more):
         slim = SlimSkill(
@@ -47,8 +45,7 @@ class Topic:
         self._take(user, "films", None)
 
     def _take(self, user, domain, value):
-        self.cache.apply(SlimSkill.TOPIC, compound_key(user, domain), value, 0, self.offset, AT_MS)
-        self.offset += 1
+        self.cache.apply(SlimSkill.TOPIC, compound_key(user, domain), value, 0)
 
 
 @pytest.fixture
@@ -59,12 +56,10 @@ def topic(api):
 class Stream:
     """Server-sent events, read one by one."""
 
-    def __init__(self, api, path, token, last=None):
+    def __init__(self, api, path, token):
         self._connection = HTTPConnection("127.0.0.1", api.port, timeout=WAIT_SECONDS)
-        headers = {"Authorization": f"Bearer {token}"} | ({"Last-Event-ID": last} if last else {})
-        self._connection.request("GET", path, headers=headers)
+        self._connection.request("GET", path, headers={"Authorization": f"Bearer {token}"})
         self.reply = self._connection.getresponse()
-        self.last = None
 
     def __enter__(self):
         return self
@@ -77,15 +72,17 @@ class Stream:
         while line := self.reply.readline().decode().rstrip("\n"):
             name, _, value = line.partition(": ")
             found[name] = value
-        self.last = found.get("id", self.last)
-        return (found["event"], json.loads(found["data"])) if "event" in found else self.next()
+        if "event" not in found:  # a heartbeat
+            return self.next()
+        data = json.loads(found["data"])
+        return found["event"], data.get("user_id"), data.get("text")
 
-    def until_position(self):
-        """What comes until it is told where the stream is."""
+    def until_ready(self):
+        """What a connection begins with."""
         found = []
-        while (event := self.next())[0] != "position":
+        while (event := self.next())[0] != "ready":
             found.append(event)
-        return [(name, data.get("user_id"), data.get("text")) for name, data in found]
+        return found
 
 
 def test_an_unchanged_slim_skill_gets_304(api, topic, file):
@@ -141,12 +138,12 @@ def test_unreadable_records_and_foreign_keys_are_no_slim_skills(api, topic, file
     topic.put("bob", "likes: noir")
     value = live.slims[compound_key("bob", "films")]
     for key in (compound_key("ann", "films"), b"no key", b"[1, 2]", b'["ann"]', b"["):
-        live.apply(SlimSkill.TOPIC, key, value, 0, 9, AT_MS)
-    live.apply(SlimSkill.TOPIC, compound_key("cleo", "films"), b"\xff", 0, 10, AT_MS)
+        live.apply(SlimSkill.TOPIC, key, value, 0)
+    live.apply(SlimSkill.TOPIC, compound_key("cleo", "films"), b"\xff", 0)
 
     assert [api.request(f"/v1/users/{user}/domains/films/slim", token).status for user in ("ann", "cleo")] == [404, 404]
     with Stream(api, "/v1/slim/stream", token) as stream:
-        assert [user for _, user, _ in stream.until_position()] == ["bob"]
+        assert [user for _, user, _ in stream.until_ready()] == [None, "bob"]
 
 
 def test_a_users_stream_starts_with_the_current_state_and_sends_each_change(api, topic, file):
@@ -154,75 +151,51 @@ def test_a_users_stream_starts_with_the_current_state_and_sends_each_change(api,
     topic.put("ann", "likes: noir")
     with Stream(api, f"{SLIM}/stream", token) as stream:
         assert stream.reply.getheader("content-type").startswith("text/event-stream")
-        assert stream.until_position() == [("slim", "ann", "likes: noir")]
+        assert stream.until_ready() == [("slim", "ann", "likes: noir")]
         topic.put("bob", "likes: jazz")
         topic.put("ann", "likes: heist", version=2)
-        assert stream.until_position() == [("slim", "ann", "likes: heist")]
+        assert stream.next() == ("slim", "ann", "likes: heist")
         topic.remove("ann")
-        assert stream.until_position() == [("forgotten", "ann", None)]
+        assert stream.next() == ("forgotten", "ann", None)
+    with Stream(api, f"{SLIM}/stream", token) as stream:
+        assert stream.until_ready() == [("forgotten", "ann", None)], "a new connection learns of an erasure too"
 
 
-def test_a_stream_of_all_resumes_without_missing_an_erasure(api, topic, file):
-    token = file.make("read-slim", user="*")
+def test_a_stream_of_all_starts_with_everything_and_sends_each_change(api, topic, file):
     for user in ("ann", "bob", "cleo"):
         topic.put(user, "likes: noir")
+    topic.remove("cleo")
+    with Stream(api, "/v1/slim/stream", file.make("read-slim", user="*")) as stream:
+        found = [("slim", user, "likes: noir") for user in ("ann", "bob")]
+        assert stream.until_ready() == [("reset", None, None), *found]
+        topic.put("ann", "likes: heist", version=2)
+        assert stream.next() == ("slim", "ann", "likes: heist")
+        topic.remove("bob")
+        assert stream.next() == ("forgotten", "bob", None)
+
+
+def test_a_change_while_a_stream_begins_is_sent(api, topic, file, monkeypatch):
+    topic.put("ann", "likes: noir")
+    event_of = slims._event_of
+
+    def change_after_reading(api, key):
+        found = event_of(api, key)
+        monkeypatch.setattr(slims, "_event_of", event_of)
+        topic.remove("ann")
+        return found
+
+    monkeypatch.setattr(slims, "_event_of", change_after_reading)
+    with Stream(api, "/v1/slim/stream", file.make("read-slim", user="*")) as stream:
+        assert stream.until_ready() == [("reset", None, None), ("slim", "ann", "likes: noir")]
+        assert stream.next() == ("forgotten", "ann", None)
+
+
+def test_a_stream_that_has_ended_collects_no_more_changes(api, topic, file):
+    token = file.make("read-slim", user="*")
     with Stream(api, "/v1/slim/stream", token) as stream:
-        assert {user for _, user, _ in stream.until_position()} == {"ann", "bob", "cleo"}
-        last = stream.last
-
-    topic.put("ann", "likes: heist", version=2)
-    topic.remove("bob")
-    topic.put("dora", "likes: jazz")
-    with Stream(api, "/v1/slim/stream", token, last) as stream:
-        told = stream.until_position()
-
-    assert sorted(told) == [
-        ("forgotten", "bob", None), ("slim", "ann", "likes: heist"), ("slim", "dora", "likes: jazz"),
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    "last",
-    [
-        "nonsense",
-        "1" * 7_000,
-        StreamPosition("kafka", int(time.time() * 1000) - CHANGES_MS - 1, {0: 0}),
-        StreamPosition("kafka", int(time.time() * 1000) + 60_000, {0: 2}),
-        StreamPosition("another", int(time.time() * 1000) + 60_000, {0: 0}),
-    ],
-    ids=["nonsense", "much of it", "too old", "ahead of the topic", "of another broker"],
-)
-def test_a_stream_that_may_have_missed_an_erasure_is_reset(api, topic, file, last):
-    topic.put("ann", "likes: noir")
-    with Stream(api, "/v1/slim/stream", file.make("read-slim", user="*"), str(last)) as stream:
-        assert stream.until_position() == [("reset", None, None), ("slim", "ann", "likes: noir")]
-
-
-def test_changes_are_dropped_when_no_stream_can_resume_from_them(api, topic, monkeypatch):
-    live, now = api.api.cache, int(time.time() * 1000)
-    live.apply(SlimSkill.TOPIC, compound_key("ann", "films"), None, 0, 0, now - CHANGES_MS - 1)
-    live.apply(SlimSkill.TOPIC, compound_key("bob", "films"), None, 0, 1, now)
-
-    assert live.keys_changed_from(StreamPosition("kafka", now, {0: 1})) == [compound_key("bob", "films")]
-    assert live.keys_changed_from(StreamPosition("kafka", now, {0: 0})) is None
-    assert live.keys_changed_from(StreamPosition("kafka", now - CHANGES_MS - 1, {0: 1})) is None
-    monkeypatch.setattr("streams.http.topic_cache.CHANGES", 1)
-    live.apply(SlimSkill.TOPIC, compound_key("cleo", "films"), None, 0, 2, now)
-    assert (live.keys_changed_after(2), live.keys_changed_after(1)) == ([compound_key("cleo", "films")], None)
-
-
-def test_a_resumed_users_stream_starts_with_the_current_state(api, topic, file):
-    token = file.make("read-slim", user="ann")
-    with Stream(api, f"{SLIM}/stream", token) as stream:
-        assert stream.until_position() == []
-        last = stream.last
-    topic.put("bob", "likes: jazz")
-    topic.put("ann", "likes: noir")
-    with Stream(api, f"{SLIM}/stream", token, last) as stream:
-        assert stream.until_position() == [("slim", "ann", "likes: noir")]
-    topic.remove("ann")
-    with Stream(api, f"{SLIM}/stream", token, "nonsense") as stream:
-        assert stream.until_position() == [("forgotten", "ann", None)]
+        stream.until_ready()
+        assert len(api.api.cache._watches) == 1
+    until(lambda: not api.api.cache._watches, "the end of the stream")
 
 
 @pytest.mark.parametrize("has_news", [False, True])
@@ -230,7 +203,7 @@ def test_a_stream_ends_when_its_token_is_revoked_or_loses_the_scope(api, topic, 
     monkeypatch.setattr("streams.http.slims.HEARTBEAT_SECONDS", 0.0 if has_news else 0.05)
     token = file.make("read-slim", user="*")
     with Stream(api, "/v1/slim/stream", token) as stream:
-        stream.until_position()
+        stream.until_ready()
         if has_news:
             file.write(file.path.read_text().replace('scopes = ["read-slim"]\nuser = "*"', 'scopes = ["read-all"]'))
             topic.put("ann", "likes: noir")

@@ -36,7 +36,7 @@ class World:
 
     def _take(self, event: Event) -> None:
         topic = topic_of(type(event))
-        self.served.api.cache.apply(topic.base, topic.key_of(event) or b"", encode(event), 0, 0, 0)
+        self.served.api.cache.apply(topic.base, topic.key_of(event) or b"", encode(event), 0)
 
 
 @asynccontextmanager
