@@ -6,10 +6,9 @@ from typing import Annotated
 import typer
 
 from streams.cli.options import AsJson, Bootstrap, Since, connected_settings, examples, moment_ms
-from streams.cli.output import FAILED, ProgressBars, format_value, note, print_fields, print_json, print_rows, printable
+from streams.cli.output import FAILED, ProgressBars, format_value, note, print_json, print_rows, printable
 
 NEWEST = 20
-SHOWN_BYTES = 2_000
 
 Reason = Annotated[list[str] | None, typer.Option(help="With this reason; repeatable.", metavar="REASON")]
 Stage = Annotated[list[str] | None, typer.Option(help="Refused by this stage; repeatable.", metavar="STAGE")]
@@ -32,7 +31,10 @@ def list_(
     as_json: AsJson = False,
     bootstrap: Bootstrap = None,
 ) -> None:
-    """List refused records, newest first, and count them by reason."""
+    """List refused records, newest first, and count them by reason.
+
+    `sager sql "FROM dead_letters"` has their bytes.
+    """
     from streams.operations.dead_letters import LetterFilter, list_letters, summary  # noqa: PLC0415
 
     chosen = connected_settings(bootstrap)
@@ -54,30 +56,6 @@ def list_(
     note(f"{found.total:,} in all: {reasons}; {len(found.replayed):,} of them replayed")
     if found.forgotten:
         note(f"{found.forgotten:,} more are of erased users: not shown and not replayed")
-
-
-@group.command(epilog=examples("sager dead-letters show 4f1c2b9d8e7a6053"))
-def show(
-    event_id: Annotated[str, typer.Argument(help="The dead letter's id, as `list` prints it.", metavar="EVENT_ID")],
-    as_json: AsJson = False,
-    bootstrap: Bootstrap = None,
-) -> None:
-    """Show a dead letter's reason, origin and first 2,000 bytes.
-
-    With --json: the whole dead letter as it is on its topic, with the record's bytes in URL-safe base64.
-    """
-    from streams.operations.dead_letters import find_letter, summary  # noqa: PLC0415
-
-    with ProgressBars() as progress:
-        found, replayed = find_letter(connected_settings(bootstrap), event_id, partial(progress.update, "dead letters"))
-    letter, value = found.letter, found.letter.value or b""
-    if as_json:
-        print_json({**letter.model_dump(mode="json"), "replayed": replayed})
-        return
-    print_fields(summary(found, replayed) | {"clipped": found.is_clipped})
-    print(printable(value[:SHOWN_BYTES].decode(errors="backslashreplace")))
-    if len(value) > SHOWN_BYTES:
-        print(f"... {len(value) - SHOWN_BYTES:,} bytes more; --json prints all")
 
 
 @group.command(epilog=examples("sager dead-letters replay --reason internal-error --since 7d --dry-run"))

@@ -111,7 +111,7 @@ ROLES: dict[KafkaRole, Access] = {
         describes_groups=(f"{APP_ID}-materializer",),
     ),
     KafkaRole.ADVOCATE: Access(
-        "`sager policy`, `sager card` and `forget`: sends commands and requests, and reads their results",
+        "`sager policy`: sends commands and requests, and reads their results",
         reads=("skill-diffs", "card-diffs", "cards", "receipts"),
         writes=("skill-commands", "card-commands", "corrections", "forget-requests"),
         describes_groups=(unused_group("commands"), unused_group("scan")),

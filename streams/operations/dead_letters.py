@@ -21,7 +21,7 @@ from confluent_kafka import Message, TopicPartition
 
 from schemas import CLIPPED, BadRecord, DeadLetter, UnknownTopic, by_name, decode, encode, moment_of
 from streams.analytics.erasure import erasure_filter_of
-from streams.exceptions import NotProduced, StreamsError
+from streams.exceptions import NotProduced
 from streams.kafka.producer import RecordWriter
 from streams.kafka.scanner import NoSuchTopic, OnProgress, OnStageProgress, Scanner, int_of, sent_at_ms
 from streams.settings import Settings
@@ -33,10 +33,6 @@ REPLAYED = "sager-replayed"
 
 KEY_CHARS = 200
 FLUSH_SECONDS, BATCH = 60.0, 100
-
-
-class LetterNotFound(StreamsError, LookupError):
-    """No dead letter has this id."""
 
 
 @dataclass(frozen=True)
@@ -164,19 +160,6 @@ def list_letters(
     listing.newest = newest[:limit]
     listing.replayed &= seen
     return listing
-
-
-def find_letter(
-    settings: Settings, event_id: str, on_progress: OnProgress = lambda *_: None
-) -> tuple[StoredLetter, bool]:
-    """Find a dead letter; also return whether it was replayed."""
-    found = list_letters(settings, LetterFilter(ids=frozenset({event_id})), 1, on_progress)
-    if not found.newest:
-        raise LetterNotFound(
-            f"there is no dead letter {event_id!r} on {settings.topic(DeadLetter.TOPIC)}: "
-            "`sager dead-letters list` prints their ids; they are kept for 90 days"
-        )
-    return found.newest[0], bool(found.replayed)
 
 
 def summary(found: StoredLetter, replayed: bool) -> dict[str, Any]:

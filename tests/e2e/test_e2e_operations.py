@@ -44,7 +44,7 @@ def refused(settings: Settings, value: bytes, reason: str = "invalid") -> str:
     return letter.event_id
 
 
-def test_dead_letters_are_listed_shown_and_replayed(settings: Settings, env: dict[str, str]) -> None:
+def test_dead_letters_are_listed_and_replayed(settings: Settings, env: dict[str, str]) -> None:
     text, binary = (
         refused(settings, b'{"a": "\x1b[2J"}'),
         refused(settings, b"\xff\x00abc" + b"z" * 5_000, "not-json"),
@@ -60,11 +60,7 @@ def test_dead_letters_are_listed_shown_and_replayed(settings: Settings, env: dic
     only = json.loads(sager("dead-letters", "list", "--reason", "not-json", "--json", env=env).stdout)
     assert [each["event_id"] for each in only["letters"]] == [binary]
 
-    shown = sager("dead-letters", "show", binary, env=env)
-    assert "\\xff" in shown.stdout
-    assert "3,005 bytes more" in shown.stdout
-    assert '{"a": "' in (told := sager("dead-letters", "show", text, env=env).stdout)
-    assert "\x1b" not in told + listed.stdout
+    assert "\x1b" not in listed.stdout
 
     dry = sager("dead-letters", "replay", "--reason", "invalid", "--dry-run", env=env)
     assert (dry.returncode, "1 would be replayed" in dry.stdout) == (0, True)
@@ -74,8 +70,6 @@ def test_dead_letters_are_listed_shown_and_replayed(settings: Settings, env: dic
     assert (again.returncode, again.stdout.strip()) == (0, "0 replayed")
     assert f"{text}: already replayed" in again.stderr
     assert "1 of them replayed" in sager("dead-letters", "list", env=env).stderr
-    after = " ".join(sager("dead-letters", "show", text, env=env).stdout.split())
-    assert "replayed: yes" in after
 
 
 @pytest.fixture

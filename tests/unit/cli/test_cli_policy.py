@@ -1,46 +1,12 @@
-"""`sager card` and `sager policy log`: texts for cards, statements and feedback."""
-
-from pathlib import Path
+"""`sager policy log`: texts for statements and feedback."""
 
 import pytest
-from typer.testing import CliRunner, Result
 
 from schemas import DiffTrigger, Evidence, SkillDiff, Stance, Statement
-from streams.cli import app
 from streams.cli.policy.log import describe_feedback
-from streams.local.broker import free_port
-from streams.local.children import environment
-from streams.settings import Settings
 from streams.views.phrases import statement_words
 from streams.views.sentences import statement_sentence
 from tests.builders import DOMAIN, NOW, USER
-from tests.unit.http.http_world import CORIANDER, FIRST, published_cards
-
-
-def sager(*words: str, duckdb: Path | None = None) -> Result:
-    settings = Settings(duckdb=duckdb or published_cards(), bootstrap=f"127.0.0.1:{free_port()}")
-    env = environment(settings) | {"SAGER_PARENT_PID": "", "COLUMNS": "200"}
-    done = CliRunner().invoke(app, ["card", *words], env=env)
-    assert "Traceback" not in done.output
-    return done
-
-
-def test_a_card_shows_dates_certainty_and_past_lines() -> None:
-    shown = sager("ann").stdout
-
-    assert "ann · version 2" in shown
-    assert "does not like coriander" in shown
-    assert CORIANDER in shown
-    assert f"{FIRST:%Y-%m-%d}" in shown
-    assert "past: likes morning runs" in shown
-    assert "now likes evening runs" in shown
-
-
-def test_a_missing_card_is_reported_with_how_one_starts() -> None:
-    done = sager("nobody")
-
-    assert done.exit_code == 1
-    assert "a line that the console" in done.stderr
 
 
 def a_diff() -> SkillDiff:
