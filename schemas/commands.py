@@ -70,6 +70,15 @@ class Receipt(Event, topic="receipts"):
         person = () if self.person is None else (self.person,)
         return (*person, *self.domains.values(), *self.lines.values())
 
+    @property
+    def reach(self) -> datetime:
+        """The last moment that any scope covers."""
+        return max((scope.until for scope in self.scopes), default=self.occurred_at)
+
+    def has_done(self, request_id: str) -> bool:
+        """Return True if this request is carried out."""
+        return any(scope.done and scope.event_id == request_id for scope in self.scopes)
+
     def covers(self, domain: str | None, *moments: datetime) -> bool:
         """Return True if an event at any of these moments is erased."""
         scopes = [self.person, self.domains.get(domain) if domain is not None else None]  # type: ignore[call-overload]

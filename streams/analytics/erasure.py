@@ -41,7 +41,7 @@ class ErasureFilter:
         """Add a receipt, unless a known one of its person reaches further."""
         # A known receipt that reaches into the future is from a clock that ran ahead, so any later one replaces it.
         known = self._receipts.get(receipt.subject)
-        if known is None or _reach(known) <= _reach(receipt) or is_ahead(_reach(known), datetime.now(UTC)):
+        if known is None or known.reach <= receipt.reach or is_ahead(known.reach, datetime.now(UTC)):
             self._receipts[receipt.subject] = receipt
 
     def covers(self, event: Model, logged_at: datetime | None = None) -> bool:
@@ -87,10 +87,6 @@ def erasure_filter_of(settings: Settings, scanner: Scanner) -> ErasureFilter:
         with suppress(BadRecord):  # a tombstone, or no receipt
             barrier.add(decode(Receipt, message.value()))
     return barrier
-
-
-def _reach(receipt: Receipt) -> datetime:
-    return max((scope.until for scope in receipt.scopes), default=receipt.occurred_at)
 
 
 # A user's id in the bytes of a record: in JSON, in broken JSON, or as a parameter; quoted or bare.

@@ -30,8 +30,7 @@ def doctor(as_json: AsJson = False, bootstrap: Bootstrap = None) -> None:
     chosen = settings(bootstrap=bootstrap)
     from rich.text import Text  # noqa: PLC0415
 
-    from streams.operations.doctor import examine  # noqa: PLC0415
-    from streams.operations.findings import Status  # noqa: PLC0415
+    from streams.operations.doctor import Status, examine  # noqa: PLC0415
 
     out, found = console(), []
     for each in examine(chosen):

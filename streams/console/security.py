@@ -1,6 +1,5 @@
 """Protects pages: sessions, and checks of host names, origins and forms."""
 
-import hashlib
 import hmac
 import secrets
 import time
@@ -12,13 +11,13 @@ from starlette.requests import Request
 
 from streams.http.limits import Gate, is_loopback
 from streams.http.problems import Problem
-from streams.http.tokens import Token
+from streams.http.tokens import Token, token_hash
 from streams.settings import Settings
 
 IDLE_SECONDS, LONGEST_SECONDS, CODE_SECONDS = 1_800.0, 43_200.0, 3_600.0
 MOST_SESSIONS, MOST_CODES, SECRET_BYTES = 1_000, 16, 32
 CSRF_FIELD, CSRF_HEADER = "csrf", "x-csrf-token"
-FORM_BYTES, FIELDS = 16 * 1024, 64  # a sentence takes a few hundred bytes
+FIELDS = 64
 
 
 def check_host(request: Request, settings: Settings) -> None:
@@ -61,12 +60,7 @@ async def form_of(request: Request) -> dict[str, str]:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/x-www-form-urlencoded":
         raise Problem(415, "this is not a form")
-    body = b""
-    async for part in request.stream():
-        body += part
-        if len(body) > FORM_BYTES:
-            raise Problem(413, "the form is too large")
-    return fields(body.decode("latin-1"))
+    return fields((await request.body()).decode("latin-1"))  # the application has bounded it
 
 
 def fields(encoded: str) -> dict[str, str]:
@@ -97,7 +91,8 @@ class BrowserSession:
 class Sessions:
     """All sessions and one-time codes; a restart ends them."""
 
-    # Without a lock: only the event loop uses it.
+    # Without a lock: only the event loop uses it. Only hashes are kept: look-ups leak no timing, a memory dump opens no
+    # session.
 
     def __init__(self, gate: Gate, clock: Callable[[], float] = time.monotonic) -> None:
         self._gate, self._clock = gate, clock
@@ -109,13 +104,13 @@ class Sessions:
         secret, now = secrets.token_urlsafe(SECRET_BYTES), self._drop_expired()
         if len(self._sessions) >= MOST_SESSIONS:  # the least recently used one ends
             del self._sessions[min(self._sessions, key=lambda key: self._sessions[key].used)]
-        self._sessions[_hash(secret)] = BrowserSession(token.sha256, secrets.token_urlsafe(SECRET_BYTES), now, now)
+        self._sessions[token_hash(secret)] = BrowserSession(token.sha256, secrets.token_urlsafe(SECRET_BYTES), now, now)
         return secret
 
     def find(self, secret: str) -> tuple[BrowserSession, Token] | None:
         """Return a cookie's session and current token, if both are valid."""
         now = self._drop_expired()
-        session = self._sessions.get(_hash(secret))
+        session = self._sessions.get(token_hash(secret))
         token = self._gate.token_by_hash(session.token_sha256) if session else None
         if session is None or token is None:
             self.end(secret)
@@ -125,20 +120,20 @@ class Sessions:
 
     def end(self, secret: str) -> None:
         """End the session of a cookie."""
-        self._sessions.pop(_hash(secret), None)
+        self._sessions.pop(token_hash(secret), None)
 
     def code(self, token_sha256: str) -> str:
         """Return a code that signs in once, within an hour."""
         code, now = secrets.token_urlsafe(SECRET_BYTES), self._drop_expired()
         while len(self._codes) >= MOST_CODES:
             del self._codes[next(iter(self._codes))]
-        self._codes[_hash(code)] = (token_sha256, now)
+        self._codes[token_hash(code)] = (token_sha256, now)
         return code
 
     def token_of(self, code: str, *, redeem: bool) -> Token | None:
         """Return the token of a valid code; `redeem` makes the code invalid."""
         self._drop_expired()
-        found = self._codes.pop(_hash(code), None) if redeem else self._codes.get(_hash(code))
+        found = self._codes.pop(token_hash(code), None) if redeem else self._codes.get(token_hash(code))
         return self._gate.token_by_hash(found[0]) if found else None
 
     def _drop_expired(self) -> float:
@@ -148,8 +143,3 @@ class Sessions:
                 del self._sessions[key]
         self._codes = {key: found for key, found in self._codes.items() if now - found[1] <= CODE_SECONDS}
         return now
-
-
-def _hash(secret: str) -> str:
-    # Only hashes are kept: look-ups leak no timing, and a memory dump opens no session.
-    return hashlib.sha256(secret.encode(errors="surrogateescape")).hexdigest()

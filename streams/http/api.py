@@ -133,11 +133,8 @@ class Api:
         """Send an erasure request; return it and its receipt, as `send_and_wait` does."""
         with checked_fields():
             request = forget_request(user, domain, line, token.name, uuid.uuid4().hex, datetime.now(UTC))
-
-        def is_done(receipt: Receipt) -> bool:
-            return any(scope.done and scope.event_id == request.event_id for scope in receipt.scopes)
-
-        return request, await self.send_and_wait(token, request, Receipt, is_done)
+        receipt = await self.send_and_wait(token, request, Receipt, lambda found: found.has_done(request.event_id))
+        return request, receipt
 
     def streaming(self, token: Token) -> AbstractContextManager[None]:
         """Reserve a slot for a stream while the context is open."""

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Self, TypeAlias
 import duckdb
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from streams.analytics.schema import sql_literal
 from streams.exceptions import StreamsError
 
 ENDINGS = (".json.gz", ".json", ".jsonl.gz", ".jsonl", ".csv", ".csv.gz", ".parquet")
@@ -194,7 +195,7 @@ class TableReader:
 
     @staticmethod
     def _source(file: Path, table: SourceTable) -> str:
-        name = _literal(str(file))
+        name = sql_literal(str(file))
         if file.name.endswith((".csv", ".csv.gz")):
             # Text, so that an id like 007 keeps its zeros.
             read = f"read_csv({name}, all_varchar=true, header=true, null_padding=true, max_line_size={_LONGEST_LINE})"
@@ -207,7 +208,7 @@ class TableReader:
                 f"maximum_object_size={_LONGEST_LINE})"
             )
         first = 2 if ".csv" in file.suffixes else 1
-        rows = f"SELECT row_number() OVER () + {first - 1} AS line, {_literal(file.name)} AS file, * FROM {read}"  # noqa: S608
+        rows = f"SELECT row_number() OVER () + {first - 1} AS line, {sql_literal(file.name)} AS file, * FROM {read}"  # noqa: S608
         if table.each is None:
             return f"SELECT 0 AS place, * FROM ({rows})"  # noqa: S608
         elements = f"({table.each})" if file.suffix == ".parquet" else f"({table.each})::JSON[]"
@@ -228,7 +229,3 @@ def _expression(field: str, column: Column | Metadata | None, table: SourceTable
     if column is None or (_NAME.fullmatch(str(column)) and column not in names):
         return "NULL"
     return f'text("{column}")' if column in names else f"text({column})"
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

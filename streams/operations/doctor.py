@@ -2,11 +2,15 @@
 
 import asyncio
 import os
+import queue
 import re
 import stat
+import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
 from functools import partial
 from pathlib import Path
 
@@ -20,7 +24,6 @@ from streams.exceptions import KafkaUnreachable, StreamsError
 from streams.kafka import consumer_group as group
 from streams.kafka.clients import reach
 from streams.kafka.topics import SAFE_IN_SYNC, SAFE_REPLICATION, TopicState, inspect
-from streams.operations.findings import DoctorFinding, Status, TimedCheck, error, ok, warning
 from streams.settings import Settings
 
 CHECK_SECONDS, BROKER_SECONDS, ANSWER_SECONDS = 15.0, 5.0, 8.0
@@ -29,6 +32,66 @@ _CREDENTIALS = re.compile(r"(?<=://)[^/@\s]+@")
 _MAX_SHOWN, _SHOWN_MODELS, _AUTH_STATUSES = 3, 5, (401, 403)
 _ALL_PRINCIPALS = ("User:*", "User:ANONYMOUS")
 _ONE_PERSON = "one person's machine needs none"
+
+
+class Status(StrEnum):
+    """The severity: an error stops the pipeline, a warning may."""
+
+    OK = "ok"
+    WARNING = "warning"
+    ERROR = "error"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True)
+class DoctorFinding:
+    """A check's finding; `todo` is the remedy, if any."""
+
+    check: str
+    status: Status
+    found: str
+    todo: str = ""
+
+
+def ok(check: str, found: str) -> DoctorFinding:
+    """Return a finding without a problem."""
+    return DoctorFinding(check, Status.OK, found)
+
+
+def warning(check: str, found: str, todo: str) -> DoctorFinding:
+    """Return a finding of a risk."""
+    return DoctorFinding(check, Status.WARNING, found, todo)
+
+
+def error(check: str, found: str, todo: str) -> DoctorFinding:
+    """Return a finding of a failure."""
+    return DoctorFinding(check, Status.ERROR, found, todo)
+
+
+class TimedCheck:
+    """A check that runs in a thread, with a time limit."""
+
+    # A plain thread, because an executor would wait for a check that hangs.
+
+    def __init__(self, name: str, check: Callable[[], Iterable[DoctorFinding]], seconds: float) -> None:
+        self._name, self._check, self._seconds = name, check, seconds
+        self._answer: queue.Queue[list[DoctorFinding]] = queue.Queue()
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def _run(self) -> None:
+        try:
+            found = list(self._check())
+        except Exception as failed:  # a failed check must not fail the others
+            found = [error(self._name, f"{type(failed).__name__}: {failed}"[:500], "see the message")]
+        self._answer.put(found)
+
+    def findings(self) -> list[DoctorFinding]:
+        """Wait for the findings; return an error after the time limit."""
+        try:
+            return self._answer.get(timeout=self._seconds)
+        except queue.Empty:
+            todo = "check the service that it queries; try again"
+            return [error(self._name, f"no answer within {self._seconds:.0f} s", todo)]
 
 
 def examine(settings: Settings, seconds: float = CHECK_SECONDS) -> Iterator[DoctorFinding]:

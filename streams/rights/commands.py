@@ -47,11 +47,7 @@ class CommandClient:
 
     def forget(self, request: ForgetRequest, seconds: float) -> Receipt | None:
         """Send a request to erase, and return the final receipt."""
-
-        def is_done(receipt: Receipt) -> bool:
-            return any(scope.done and scope.event_id == request.event_id for scope in receipt.scopes)
-
-        return self._request(request, Receipt, is_done, seconds)
+        return self._request(request, Receipt, lambda receipt: receipt.has_done(request.event_id), seconds)
 
     def change_weights(self, command: WeightCommand, seconds: float) -> Weights | None:
         """Send a command about weights, and return the changed weights."""

@@ -170,7 +170,7 @@ class ReceiptIndex:
         if not is_canonical(value, receipt):
             yield FaultKind.DISGUISED, "has fields that readers ignore"
         known = self.by_subject.get(receipt.subject)
-        if known is None or _reach(known) <= _reach(receipt):
+        if known is None or known.reach <= receipt.reach:
             self.by_subject[receipt.subject] = receipt
 
     def of(self, user_id: str) -> Receipt | None:
@@ -194,10 +194,6 @@ class ReceiptIndex:
         if receipt is None:
             return False
         return receipt.person is not None or (bool(receipt.domains) if domain is None else domain in receipt.domains)
-
-
-def _reach(receipt: Receipt) -> datetime:
-    return max((scope.until for scope in receipt.scopes), default=receipt.occurred_at)
 
 
 def _slim_version(value: bytes | None) -> int:

@@ -16,8 +16,7 @@ from streams.exceptions import StreamsError
 from streams.kafka.clients import partition_of
 from streams.kafka.consumer_group import members
 from streams.operations.dead_letters import REPLAY_OF, Blocker, LetterFilter, list_letters, plan, replay
-from streams.operations.doctor import examine
-from streams.operations.findings import DoctorFinding, Status
+from streams.operations.doctor import DoctorFinding, Status, examine
 from streams.operations.rebuild import rebuild
 from streams.settings import Settings
 from tests.builders import NOW, a_contrast, a_proposal, a_skill, a_time, evolve, slate

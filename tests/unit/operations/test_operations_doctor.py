@@ -14,7 +14,7 @@ from streams import permissions, shared_settings
 from streams.metrics import SHARED_SETTINGS
 from streams.operations import doctor
 from streams.operations.dead_letters import StoredLetter
-from streams.operations.findings import DoctorFinding, Status, TimedCheck, ok
+from streams.operations.doctor import DoctorFinding, Status, TimedCheck, ok
 from streams.settings import SecurityProtocol, Settings
 from tests.builders import NOW, a_position
 
