@@ -88,7 +88,7 @@ def test_a_statement_newer_than_the_snapshot_has_a_page(served, advocate):
     [told] = skill.stated
     said = told.model_copy(update={"statement_id": "avoids:new", "dimension": "genre", "value": "horror"})
     newer = skill.model_copy(update={"version": skill.version + 1, "stated": (*skill.stated, said)})
-    served.api.cache.apply(PolicySkill.TOPIC, compound_key("eve", DOMAIN), encode(newer), 0, 0, 0)
+    served.api.cache.apply(PolicySkill.TOPIC, compound_key("eve", DOMAIN), encode(newer), 0)
 
     shown = advocate.get(page("/line", user="eve", domain=DOMAIN, line="avoids:new"))
 
