@@ -140,7 +140,7 @@ class PlayedChoice:
 
 def ratio_tier(line: Attribute) -> Tier:
     """The tier of a line by its counts, as before lines had to prove themselves."""
-    return tier_of(line.taken, line.expected, AttributeSource.GLOBAL, 0)
+    return tier_of(line.taken, line.expected, AttributeSource.GLOBAL)
 
 
 class SkillArm:

@@ -65,7 +65,7 @@ class Population:
         self.users += sign
         for attribute in statinit(profile):
             # By counts: many users together prove what one has not.
-            tier = tier_of(attribute.taken, attribute.expected, AttributeSource.GLOBAL, 0)
+            tier = tier_of(attribute.taken, attribute.expected, AttributeSource.GLOBAL)
             if min(tier, attribute.support) >= Tier.MEDIUM:
                 name = attribute.attribute_id
                 # One attribute may be spelled in several ways; the order of users must not decide.

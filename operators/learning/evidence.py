@@ -1,4 +1,4 @@
-"""Evidence for lines (paper 2.5), drift detection and attribution.
+"""Evidence for lines (paper 2.5), steps of tiers, drift detection and attribution.
 
 A line has two counts in 1/1024 of a choice: `taken`, and `expected`, the sum of the shares of shown items that have its
 value. A value that is taken as often as it is offered proves nothing. Both counts decay by 1/16 per choice.
@@ -30,6 +30,7 @@ BACKFILL_CHOICES = 6
 # The ratio that a statement or a template gives a line: above its tier's threshold, so that one miss keeps the tier.
 _STATED_RATIOS = {Tier.LOW: (13, 10), Tier.MEDIUM: (2, 1), Tier.HIGH: (7, 2)}
 MAX_COUNT = 1_024 * ONE
+_TIERS = tuple(Tier)
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +231,31 @@ def format_count(count: int) -> str:
 def to_fixed_point(shares: Mapping[str, float]) -> dict[str, int]:
     """Convert shares from 0 to 1 to 1/1024."""
     return {name: int(share * ONE) for name, share in shares.items()}
+
+
+def is_protected(line: Attribute) -> bool:
+    """Return True for a high line of the prior (paper 2.5)."""
+    return line.source is AttributeSource.PRIOR and line.tier is Tier.HIGH
+
+
+def tier_step(line: Attribute, target: Tier, *, taken: bool, contradicted: bool, patience: int) -> Tier | None:
+    """Return a line's tier after an event, one step nearer to its target; None if nothing is to be noted.
+
+    Only an event that takes the line raises it, and no such event lowers it. A high line of the prior waits for
+    `patience` contradictions: until then its own tier is returned, to be noted as a contradiction.
+
+    >>> line = Attribute(attribute_id="preference:genre:noir", kind="preference", dimension="genre", value="noir",
+    ...     tier=Tier.HIGH, source=AttributeSource.PRIOR)
+    >>> [tier_step(line, Tier.LOW, taken=False, contradicted=True, patience=n) for n in (1, 2)]
+    [<Tier.MEDIUM: 2>, <Tier.HIGH: 3>]
+    """
+    if taken:
+        return _TIERS[line.tier + (target > line.tier)]
+    if line.pinned or target >= line.tier:
+        return None
+    if is_protected(line) and line.contradictions + contradicted < patience:
+        return line.tier if contradicted else None
+    return _TIERS[line.tier - 1]
 
 
 # The threshold of the test, in 1/1024 nat. With `ESTABLISHED`, `benchmarks.shifts` has false alarms for 0 of 200

@@ -1,6 +1,6 @@
 """Signals on items, and lists without a choice (invariants 5 and 6)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from operators.attributes import fact_ids
@@ -92,12 +92,7 @@ def resolve_feedback(
     evidence = Evidence(event_id=feedback.event_id, item_id=item.item_id)
     weight, names = round(abs(signed_weight) * ONE), fact_ids(item.facts)
     found = EvidenceUpdate(skill, evidence, limits, usual or {})
-    shown = (
-        visit_evidence(skill, item, usual)
-        if signed_weight > 0
-        # A rejected item is a list of two whose other half was taken.
-        else ListEvidence((), dict.fromkeys(names, ONE // 2), chances=dict.fromkeys(names, ONE))
-    )
+    shown = visit_evidence(skill, item, usual) if signed_weight > 0 else _rejected(names)
     if weight:
         facts = item.facts if signed_weight > 0 and weight >= _DISCOVERY_WEIGHT else ()
         found.count(facts, shown, skill.contrasts, weight=weight, aged=inactivity_decay(skill, feedback.occurred_at))
@@ -123,6 +118,12 @@ def resolve_feedback(
         reasoned_by=COUNTS,
         source=source,
     )
+
+
+def _rejected(names: Sequence[str]) -> ListEvidence:
+    # A rejected item is a list of two whose other half was taken.
+    left, sure = dict.fromkeys(names, ONE // 2), dict.fromkeys(names, ONE)
+    return ListEvidence((), left, places=dict.fromkeys(names, (1,)), size=2, chances=sure)
 
 
 def resolve_abstention(

@@ -18,7 +18,7 @@ from operators.habit_directions import (
     DIRECTIONS,
     Direction,
 )
-from operators.learning.evidence import format_count
+from operators.learning.evidence import format_count, tier_step
 from operators.learning.questions import Sides, TasteHistory, shown_items, sides_of_items
 from operators.learning.tradeoffs import REMOVALS
 from schemas import Contrast, CountDelta, HabitAdded, HabitCounts, PolicySkill, SkillChange, SkillChangeKind
@@ -28,7 +28,8 @@ from schemas.skills import ONE, Attribute, AttributeSource, Evidence, Tier
 HABIT_DECAY: Final = 64
 # A choice's part of an axis: taken (0 or 1,024) and expected (1 to 1,023). `asked` grows by 1,024.
 Added = tuple[int, int]
-# Nats from which a habit is a line at medium, and at high; under which a line is medium again, and goes.
+# Nats from which a habit is a line, and one at high; under which it is medium again, and goes. It comes in at low, and
+# moves by one step per choice.
 APPEAR_NATS, RISE_NATS, FALL_NATS, VANISH_NATS = 7.0, 15.0, 10.0, 3.5
 # Choices, with decay, that must have asked about an axis before a line from another source goes.
 MIN_CHOICES = 8
@@ -151,7 +152,10 @@ def _directions(axes: frozenset[str]) -> tuple[Direction, ...]:
 def _tier(proof: float, before: Tier | None) -> Tier | None:
     if proof >= (FALL_NATS if before is Tier.HIGH else RISE_NATS):
         return Tier.HIGH
-    return Tier.MEDIUM if proof >= (APPEAR_NATS if before is None else VANISH_NATS) else None
+    is_sure = before is not None and before >= Tier.MEDIUM
+    if proof >= (VANISH_NATS if is_sure else APPEAR_NATS):
+        return Tier.MEDIUM
+    return Tier.LOW if before is not None and proof >= VANISH_NATS else None
 
 
 def habit_evidence(
@@ -196,11 +200,17 @@ def with_habit_counts(lines: Sequence[Attribute], habits: Mapping[str, HabitCoun
 
 
 def habit_changes(
-    lines: Sequence[Attribute], habits: Mapping[str, HabitCounts], evidence: Evidence, now: int
+    lines: Sequence[Attribute],
+    habits: Mapping[str, HabitCounts],
+    added: Mapping[str, Added],
+    evidence: Evidence,
+    now: int,
+    patience: int,
 ) -> tuple[list[SkillChange], list[Attribute]]:
-    """Return changes to habit lines, and the new lines.
+    """Return changes to habit lines, and the new lines, at low.
 
-    A pinned or stated line stays, and so does one that too few choices tested.
+    `added` are the choice's own counts. A pinned or stated line stays, and so does one that too few choices tested. A
+    high line of the prior waits for `patience` contradictions.
     """
     held = {line.attribute_id: line for line in lines if line.attribute_id in DIRECTION_OF}
     sure = proven_habits(habits, {name: line.tier for name, line in held.items()})
@@ -210,16 +220,16 @@ def habit_changes(
         is_undecided = counts.asked < MIN_CHOICES * ONE
         if found is None and (line.pinned or line.source is AttributeSource.STATED or is_undecided):
             continue
-        tier = None if found is None else max(found.tier, line.tier) if line.pinned else found.tier
-        if tier is not line.tier:
-            changes.append(_moved(line, tier, habits))
+        moved = _moved(line, Tier.SILENT if found is None else found.tier, habits, added, patience)
+        if moved is not None:
+            changes.append(moved)
     new = [
         Attribute(
             attribute_id=name,
             kind=found.direction.kind,
             dimension=found.direction.dimension,
             value=found.direction.value,
-            tier=found.tier,
+            tier=Tier.LOW,
             source=AttributeSource.DISCOVERED,
             taken=found.counts.taken,
             expected=found.counts.expected,
@@ -233,10 +243,17 @@ def habit_changes(
     return changes, new
 
 
-def _moved(line: Attribute, tier: Tier | None, habits: Mapping[str, HabitCounts]) -> SkillChange:
+def _moved(
+    line: Attribute, target: Tier, habits: Mapping[str, HabitCounts], added: Mapping[str, Added], patience: int
+) -> SkillChange | None:
     direction = DIRECTION_OF[line.attribute_id]
+    is_tested = direction.axis in added
+    is_taken = is_tested and bool(added[direction.axis][0]) is direction.up
+    tier = tier_step(line, target, taken=is_taken, contradicted=is_tested, patience=patience)
+    if tier is None or (is_taken and tier is line.tier):
+        return None
     reason = describe_habit(counts_for_side(habits[direction.axis], direction.up))
-    if tier is None:
+    if not tier:
         return SkillChange.of(line, SkillChangeKind.EVICTED, reason=reason)
-    kind = SkillChangeKind.REINFORCED if tier > line.tier else SkillChangeKind.WEAKENED
+    kind = SkillChangeKind.REINFORCED if is_taken else SkillChangeKind.WEAKENED
     return SkillChange.of(line, kind, tier, reason=reason)

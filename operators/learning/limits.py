@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from operators.evolve.proposals import refused_change
+from operators.learning.evidence import is_protected
 from operators.learning.fold import apply_changes, document_length, fits_document, strategy_of
 from operators.numbers import Numbers
 from operators.stated import SESSION_SILENCE
@@ -37,11 +38,7 @@ class MergeLimits:
 
 DEFAULT_LIMITS = MergeLimits()
 NEVER_CONFIRMED = "never confirmed by the person's own choices"
-
-
-def is_protected(line: Attribute) -> bool:
-    """Return True for a high line of the prior (paper 2.5)."""
-    return line.source is AttributeSource.PRIOR and line.tier is Tier.HIGH
+_NO_TIERS: Mapping[str, Tier] = {}
 
 
 def is_unconfirmed(line: Attribute) -> bool:
@@ -61,14 +58,20 @@ def fit_seed(seed: Sequence[Attribute], limits: MergeLimits = DEFAULT_LIMITS) ->
 
 
 def eviction_order(
-    lines: Sequence[Attribute], taken: Mapping[str, int], confirmed: Collection[str], usual: Mapping[str, int]
+    lines: Sequence[Attribute],
+    taken: Mapping[str, int],
+    confirmed: Collection[str],
+    usual: Mapping[str, int],
+    tiers: Mapping[str, Tier] = _NO_TIERS,
 ) -> Iterator[Attribute]:
     """Yield evictable lines: unconfirmed, least taken, oldest, rarest first.
 
-    `taken` are the new counts, `confirmed` the lines that this event takes, `usual` the population's shares.
+    `taken` are the new counts, `confirmed` the lines that this event takes, `usual` the population's shares. A line of
+    `tiers` above low comes after all lower ones.
     """
     evictable = [
         (
+            tier if (tier := tiers.get(line.attribute_id, Tier.SILENT)) > Tier.LOW else Tier.SILENT,
             not is_unconfirmed(line),
             taken.get(name := line.attribute_id, line.taken),
             name in confirmed,

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from operators.attributes import attribute_id
 from operators.habit_directions import is_number_line, number_words
+from operators.learning.evidence import tier_step
 from operators.learning.none_taken import NOTHING
 from operators.learning.tiers import proven_tier
 from operators.numbers import NO_NUMBERS, Numbers
@@ -20,6 +21,7 @@ def number_line_id(name: str, more: bool) -> str:
 def number_changes(
     lines: Sequence[Attribute],
     sums: NumberSums,
+    added: NumberSums,
     weights: Mapping[str, float],
     evidence: Evidence,
     now: int,
@@ -27,8 +29,9 @@ def number_changes(
 ) -> Iterator[SkillChange]:
     """Yield the changes of lines about the numbers of a list.
 
-    `weights` are those that predicted the choice. A line rises by one tier per choice. It goes if its proof is lost or
-    its direction turns; a pinned or stated one stays.
+    `sums` are the evidence with that of the choice, `added`; `weights` are those that predicted the choice. A line
+    moves by one tier per choice, and rises only if it has won its bet. It falls, and goes at last, if its proof is lost
+    or its direction turns; a pinned or stated one stays.
     """
     held = {line.dimension: line for line in lines if is_number_line(line.attribute_id)}
     for name, weight in weights.items():
@@ -40,12 +43,16 @@ def number_changes(
         if line is not None:
             if line.pinned or line.source is AttributeSource.STATED:
                 continue
-            if not tier or line.attribute_id != line_id:
+            if line.attribute_id != line_id:
+                tier = Tier.SILENT
+            won = bool(tier) and added.proofs.get(name, 0) > 0
+            after = tier_step(line, tier, taken=won, contradicted=True, patience=1)
+            if after is None or after is line.tier:
+                continue
+            if after:
+                yield SkillChange.of(line, SkillChangeKind.REINFORCED if won else SkillChangeKind.WEAKENED, after)
+            else:
                 yield SkillChange.of(line, SkillChangeKind.EVICTED, reason="the last choices do not prove it any more")
-            elif tier != line.tier:
-                rises = tier > line.tier
-                kind = SkillChangeKind.REINFORCED if rises else SkillChangeKind.WEAKENED
-                yield SkillChange.of(line, kind, Tier(line.tier + 1) if rises else tier)
         elif tier and weight:
             yield SkillChange.new(
                 Attribute(

@@ -148,7 +148,7 @@ def _visit(lines: dict[str, _PriorLine], facts: Sequence[Fact], usual: Mapping[s
 
 def _attribute(line: _PriorLine) -> Attribute:
     taken, expected = min(line.taken, MAX_COUNT), min(line.expected, MAX_COUNT)
-    tier = tier_of(taken, expected, AttributeSource.PRIOR, line.support, proof=line.proof)
+    tier = tier_of(taken, expected, AttributeSource.PRIOR, line.proof)
     return from_fact(
         line.fact, tier, AttributeSource.PRIOR, counts=(taken, expected), support=line.support, proof=line.proof
     )

@@ -2,13 +2,13 @@
 
 from operators.attributes import from_fact
 from operators.evolve.proposals import ValidatedProposal, refused_change
+from operators.learning.evidence import is_protected
 from operators.learning.fold import apply_changes, next_diff
 from operators.learning.limits import (
     DEFAULT_LIMITS,
     NEVER_CONFIRMED,
     MergeLimits,
     evict_to_fit,
-    is_protected,
     is_unconfirmed,
 )
 from schemas import Contrast, PolicySkill, Position, RefusalReason, SkillChange, SkillChangeKind, SkillDiff
@@ -33,17 +33,17 @@ def proven_tier(proof: int) -> Tier:
     return _TIERS[min(max(proof // ONE, 0), Tier.HIGH)]
 
 
-def tier_of(taken: int, expected: int, source: AttributeSource, support: int, proof: int = 0) -> Tier:
-    """Return the tier as a view of the evidence.
+def tier_of(taken: int, expected: int, source: AttributeSource, proof: int = 0) -> Tier:
+    """Return the tier as a view of the evidence, which a line approaches in steps.
 
-    An earned line has the tier that it has proven, and rises by at most one per choice that takes it (paper 2.5). Other
-    lines follow from their counts; a stated one stays at low at least.
+    An earned line has the tier that it has proven. Other lines follow from their counts; a stated one stays at low at
+    least.
 
-    >>> tier_of(3_000, 300, AttributeSource.DISCOVERED, 3, proof=2_100), tier_of(3_000, 300, AttributeSource.GLOBAL, 0)
+    >>> tier_of(3_000, 300, AttributeSource.DISCOVERED, proof=2_100), tier_of(3_000, 300, AttributeSource.GLOBAL)
     (<Tier.MEDIUM: 2>, <Tier.HIGH: 3>)
     """
     if source in _EARNED:
-        return _TIERS[min(proof // ONE, support, _HIGH)] if proof > 0 else _SILENT
+        return _TIERS[min(proof // ONE, _HIGH)] if proof > 0 else _SILENT
     found, taken, expected = _SILENT, taken + ONE, expected + ONE
     for tier, parts, of in TIER_RATIOS:
         if taken * of < parts * expected:

@@ -4,7 +4,7 @@ Facts of taken items raise `taken`, facts of shown items raise `expected`; both 
 verdicts add to the counts.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +19,7 @@ from operators.learning.evidence import (
     drift_detected,
     inactivity_decay,
     initial_expected,
+    tier_step,
 )
 from operators.learning.fold import Counts, counts_after, fits_document, next_diff, without_event
 from operators.learning.habits import habit_changes, habit_evidence, habits_after
@@ -165,6 +166,7 @@ class EvidenceUpdate:
         before: Sequence[Attribute] = self.skill.attributes
         verdicts = verdicts or {}
         taken = set(shown.taken)
+        patience = 0 if self.has_shifted else self.limits.protect_contradictions
         drift = drift_of(before, shown) if tests_change else {}
         over = {line.attribute_id for line in before if drift and drift_detected(line, drift.get(line.attribute_id, 0))}
         if (over and sum(at >= DRIFT_WARNING for at in drift.values()) > len(over)) or len(over) > 1:
@@ -176,7 +178,9 @@ class EvidenceUpdate:
         if aged:  # only age can move a line that the list does not offer
             by_age = SkillChangeKind.OVERTAKEN if self.has_shifted else SkillChangeKind.FADED
         supported = taken.union(name for name, (more, _) in verdicts.items() if more > 0)
-        self._recount(supported, over, shown.shares, by_age)
+        # A visit shows no items: it contradicts no line.
+        offered = self.tally.lines.keys() & (shown.places.keys() | verdicts.keys())
+        self._recount(supported, over, offered, by_age, patience)
         met = self.skill.contrasts + max([line.support for line in before], default=0)
         unknown: dict[str, Fact] = {}
         for name, fact in zip(fact_ids(facts), facts, strict=True):
@@ -196,8 +200,10 @@ class EvidenceUpdate:
     def _count_habits(
         self, before: Sequence[Attribute], new: list[Attribute], now: int
     ) -> tuple[Sequence[Attribute], list[Attribute]]:
-        moved, come = habit_changes(before, habits_after(self.skill, self.tally), self.evidence, now)
+        habits, patience = habits_after(self.skill, self.tally), self.limits.protect_contradictions
+        moved, come = habit_changes(before, habits, self.tally.habits, self.evidence, now, patience)
         self.changes += moved
+        self.tiers |= {change.attribute_id: change.after for change in moved if change.after is not None}
         gone = {change.attribute_id for change in moved if change.after is None}
         return [line for line in before if line.attribute_id not in gone], [*come, *new]
 
@@ -206,13 +212,15 @@ class EvidenceUpdate:
     ) -> tuple[Sequence[Attribute], list[Attribute]]:
         sums = numbers_after(self.skill, self.tally) or numbers.sums
         gone, declared = set(), self.limits.numbers.get(self.skill.domain, NO_NUMBERS)
-        for change in number_changes(before, sums, numbers.weights, self.evidence, now, declared):
+        for change in number_changes(before, sums, numbers.sums, numbers.weights, self.evidence, now, declared):
             if change.discovered is not None:
                 new = [change.discovered, *new]
                 continue
             self.changes.append(change)
             if change.after is None:
                 gone.add(change.attribute_id)
+            else:
+                self.tiers[change.attribute_id] = change.after
         return [line for line in before if line.attribute_id not in gone], new
 
     def _evict_unconfirmed(self, lines: Sequence[Attribute], taken: Names, now: int) -> Sequence[Attribute]:
@@ -227,7 +235,7 @@ class EvidenceUpdate:
                 kept.append(line)
         return kept
 
-    def _recount(self, supported: Names, over: Names, offered: Names, by_age: SkillChangeKind) -> None:
+    def _recount(self, supported: Names, over: Names, offered: Names, by_age: SkillChangeKind, patience: int) -> None:
         lines, taken_now = self.skill.attributes, self.taken
         counts = counts_after(lines, self.tally)
         for line in lines:
@@ -239,24 +247,20 @@ class EvidenceUpdate:
                 continue
             taken, expected, proof = counts[name]
             taken_now[name] = taken
-            is_supported, tier = name in supported, line.tier
-            if taken or expected:
-                # A person, or a time before counts, may have given it the tier that it has.
-                steps = max(line.support + is_supported, tier)
-                tier = tier_of(taken, expected, line.source, steps, proof)
-                if line.pinned:
-                    tier = max(tier, line.tier)
-            if is_supported or tier is not line.tier:  # most lines stay, and the tally has their counts
-                falls_as = SkillChangeKind.WEAKENED if name in offered else by_age
-                self._move(line, counts[name], tier, SkillChangeKind.REINFORCED if is_supported else falls_as)
+            is_taken, is_offered = name in supported, name in offered
+            target = tier_of(taken, expected, line.source, proof) if taken or expected else line.tier
+            tier = tier_step(line, target, taken=is_taken, contradicted=is_offered, patience=patience)
+            if tier is not None:  # most lines stay, and the tally has their counts
+                falls_as = SkillChangeKind.WEAKENED if is_offered else by_age
+                self._move(line, counts[name], tier, SkillChangeKind.REINFORCED if is_taken else falls_as)
 
     def _shift(self, line: Attribute, counts: Counts) -> None:
-        # Silent until it is taken more often than by chance again.
-        name, (taken, expected) = line.attribute_id, counts[:2]
-        self.taken[name], self.tiers[name] = expected, Tier.SILENT
+        # It has no proof any more, and falls until it is taken more often than by chance again.
+        name, (taken, expected), tier = line.attribute_id, counts[:2], Tier(line.tier - 1)
+        self.taken[name], self.tiers[name] = expected, tier
         reason = f"may have changed: {describe_counts(taken, expected)}, and seldom in the last lists"
         self.changes.append(
-            SkillChange.of(line, SkillChangeKind.SHIFTED, Tier.SILENT, counts=(expected, expected), reason=reason)
+            SkillChange.of(line, SkillChangeKind.SHIFTED, tier, counts=(expected, expected), reason=reason)
         )
 
     def _move(self, line: Attribute, counts: Counts, tier: Tier, kind: SkillChangeKind) -> None:
@@ -274,10 +278,9 @@ class EvidenceUpdate:
         is_taken = name in shown.taken
         taken = shown.part(name) * weight // ONE if is_taken else 0
         expected = initial_expected(self.usual.get(name, 0), shown.expected.get(name, 0) * weight // ONE, met)
-        tier = tier_of(taken, expected, AttributeSource.DISCOVERED, 1)
         return from_fact(
             fact,
-            tier,
+            Tier.SILENT,
             AttributeSource.DISCOVERED,
             counts=(taken, expected),
             support=int(is_taken),
@@ -286,14 +289,20 @@ class EvidenceUpdate:
         )
 
     def _make_room(self, lines: Sequence[Attribute], new: Sequence[Attribute]) -> None:
-        # A discovery enters only if a weaker line can leave for it.
+        # A discovery enters only if a weaker line can leave for it. The log shows the tier before this event and that
+        # after it: the higher of the two keeps a line.
         left = [*lines, *new]
         full: set[str] = set()
-        going: Iterator[Attribute] | None = None
-        while len(left) > self.limits.attributes or not fits_document(left, self.limits.characters, self.tiers):
-            going = going or eviction_order(tuple(left), self.taken, self.confirmed, self.usual)
-            if (gone := next(going, None)) is None:
+        going: list[Attribute] | None = None
+        while (are_many := len(left) > self.limits.attributes) or not self._fits(left):
+            if going is None:
+                tiers = {line.attribute_id: max(line.tier, self._tier(line)) for line in left}
+                going = list(eviction_order(left, self.taken, self.confirmed, self.usual, tiers))
+            if not going:
                 break
+            # Silent lines are not in the document.
+            lowest = 0 if are_many else next((at for at, line in enumerate(going) if self._tier(line) is Tier.LOW), 0)
+            gone = going.pop(lowest)
             left = [line for line in left if line is not gone]
             if any(gone is line for line in new):
                 full.add(gone.attribute_id)
@@ -304,6 +313,12 @@ class EvidenceUpdate:
                 self.refused.append(refused_change(line.attribute_id, SkillChangeKind.DISCOVERED, RefusalReason.FULL))
             else:
                 self.changes.append(SkillChange.new(without_event(line), SkillChangeKind.DISCOVERED))
+
+    def _tier(self, line: Attribute) -> Tier:
+        return self.tiers.get(line.attribute_id, line.tier)
+
+    def _fits(self, lines: Sequence[Attribute]) -> bool:
+        return fits_document(lines, self.limits.characters, self.tiers)
 
     def _evict(self, line: Attribute, reason: str = "") -> None:
         self.changes = [change for change in self.changes if change.attribute_id != line.attribute_id]

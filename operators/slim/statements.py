@@ -135,7 +135,7 @@ def with_session(attributes: tuple[Attribute, ...], lines: tuple[SessionLine, ..
         if addition is not None and line.kind is not AttributeKind.PATTERN:
             taken, expected = line.taken + addition.taken, line.expected + addition.expected
             # A line that was silent may be what this session is about.
-            tier = max(line.tier, tier_of(taken, expected, AttributeSource.GLOBAL, 0))
+            tier = max(line.tier, tier_of(taken, expected, AttributeSource.GLOBAL))
             line = line.model_copy(update={"taken": taken, "expected": expected, "tier": tier})  # noqa: PLW2901
         found.append(line)
     return (*found, *(_as_line(line, Tier.LOW, now, (line.taken, line.expected)) for line in added.values()))

@@ -40,8 +40,8 @@ _SIGNALS = {
 _FIXED_SENTENCES = {
     "judged": "",
     "evicted": "The profile was full, and this line counted least.",
-    "shifted": "Your taste may have changed here: you seldom took this where it was offered. It says nothing until "
-    "choices confirm it again.",
+    "shifted": "Your taste may have changed here: you seldom took this where it was offered. It counts for less "
+    "until choices confirm it again.",
     "faded": "Nothing had confirmed this for a long time: it counts less now.",
     "overtaken": "Your taste may have changed: older choices count for less now.",
 }

@@ -162,7 +162,7 @@ def test_counts_of_an_erased_line_stay_under_its_digest() -> None:
     """A line is in the counts of every choice that met it, also of those that changed nothing of it."""
     noir, saga = ["genre: noir"], ["genre: saga"]
     skill, log = initial_skill(USER, DOMAIN, (an_attribute("genre: noir"), an_attribute("mood: dark")), a_command()), []
-    for chosen, left in ((noir, saga), (saga, noir), (saga, noir), (noir, saga), (saga, noir)):
+    for chosen, left in ((noir, saga), *[(saga, noir)] * 4):
         contrast = a_contrast(chosen, [left, ["mood: dark"]])
         log.append(resolve_choice(skill, ValidatedProposal(Proposal(), ()), contrast))
         skill = fold(log)[USER, DOMAIN]

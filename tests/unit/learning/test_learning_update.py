@@ -119,9 +119,9 @@ class TestTiers:
     def test_a_stated_tier_survives_one_miss(self, tier: Tier, expected: int) -> None:
         enough = counts_for_tier(tier, expected)
 
-        assert tier_of(enough, expected, AttributeSource.GLOBAL, 0) is tier
+        assert tier_of(enough, expected, AttributeSource.GLOBAL) is tier
         half_a_list = enough - enough // DECAY + ONE, expected - expected // DECAY + ONE // 2
-        assert tier_of(*half_a_list, AttributeSource.GLOBAL, 1) >= tier
+        assert tier_of(*half_a_list, AttributeSource.GLOBAL) >= tier
 
     def test_a_stated_line_does_not_fade(self) -> None:
         said = counted(NOIR, 2.5, 0, Tier.HIGH, source=AttributeSource.STATED)
@@ -211,4 +211,4 @@ def test_counts_equal_a_plain_ledger(choices: list[tuple[str, list[str]]]) -> No
     assert all(found[value] == pytest.approx(counts, abs=0.06) for value, counts in ledger.items())
     assert encode(fold(log)["ann", "films"]) == encode(skill)
     for line in skill.attributes:
-        assert line.tier is tier_of(line.taken, line.expected, line.source, line.support, line.proof)
+        assert line.tier is tier_of(line.taken, line.expected, line.source, line.proof)

@@ -1,0 +1,247 @@
+"""Moves of tiers by evidence (invariant 6), over random streams of choices, visits and signals.
+
+The oracle reads two versions of a skill, the diff between them and the event; it computes no proof.
+"""
+
+import random
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from operators.attributes import fact_ids, from_fact
+from operators.evolve.proposals import Proposal, validate
+from operators.learning.evidence import proof_for_tier
+from operators.learning.feedback import resolve_abstention, resolve_feedback
+from operators.learning.fold import fold, initial_skill, merge
+from operators.learning.limits import DEFAULT_LIMITS, NEVER_CONFIRMED, MergeLimits
+from operators.learning.update import resolve_choice, resolve_visit
+from schemas import Contrast, Fact, Feedback, ItemFacts, PolicySkill, Provenance, SkillChange, SkillDiff, decode, encode
+from schemas.diffs import SkillChangeKind
+from schemas.events import Abstention, Interaction
+from schemas.skills import ONE, Attribute, AttributeKind, AttributeSource, Tier
+from streams.policies import DEFAULT_PRIVACY as PRIVACY
+from tests.builders import DOMAIN, NOW, USER
+
+SMALL = MergeLimits(attributes=9, characters=420, seed_characters=300)
+VALUES = {"genre": ["noir", "saga", "epic", "farce", "opera"], "author": ["Mina", "Ada"], "era": ["1970s", "1990s"]}
+FALLS = {SkillChangeKind.WEAKENED, SkillChangeKind.FADED, SkillChangeKind.OVERTAKEN, SkillChangeKind.SHIFTED}
+MOVES = FALLS | {SkillChangeKind.REINFORCED}
+HABIT = Attribute(
+    attribute_id="pattern:exploration:stays-with-favourite-genres", kind=AttributeKind.PATTERN, dimension="exploration",
+    value="stays with favourite genres", tier=Tier.MEDIUM, source=AttributeSource.PRIOR,
+)  # fmt: skip
+Evented = Contrast | Interaction | Feedback | Abstention
+
+
+@dataclass(frozen=True)
+class Step:
+    """An event with the skill before it and after it."""
+
+    event: Evented
+    before: PolicySkill
+    diff: SkillDiff
+    after: PolicySkill
+    judged: set[str]
+
+    def held(self) -> Iterator[tuple[Attribute, Attribute]]:
+        after = {line.attribute_id: line for line in self.after.attributes}
+        for line in self.before.attributes:
+            if line.attribute_id in after:
+                yield line, after[line.attribute_id]
+
+    def changes(self) -> dict[str, SkillChange]:
+        found = {change.attribute_id: change for change in self.diff.changes}
+        assert len(found) == len(self.diff.changes), "one change per line"
+        return found
+
+    def taken(self) -> set[str]:
+        if isinstance(self.event, Contrast):
+            return set(fact_ids(self.event.chosen.facts))
+        return set()
+
+    def contradicted(self) -> set[str]:
+        shown = self.event.unchosen if isinstance(self.event, Contrast) else ()
+        shown = self.event.shown if isinstance(self.event, Abstention) else shown
+        return {name for item in shown for name in fact_ids(item.facts)} - self.taken() | self.judged
+
+
+class Person:
+    """A person with favourites, which change in the middle of the stream."""
+
+    def __init__(self, seed: int, limits: MergeLimits) -> None:
+        self.draw, self.limits = random.Random(seed), limits
+        self.constancy = self.draw.choice([0.3, 0.9, 1.0])
+        names = [Fact(dimension=name, value=value) for name, values in VALUES.items() for value in values]
+        lines = [self.seeded(fact) for fact in self.draw.sample(names, 5)]
+        self.skill = initial_skill(USER, DOMAIN, (*lines, HABIT), self.visit(0))
+        self.favourites = {fact.value for fact in self.draw.sample(names, 2)}
+
+    def seeded(self, fact: Fact) -> Attribute:
+        tier = self.draw.choice(list(Tier))
+        if self.draw.random() < 0.3:
+            return from_fact(fact, tier, AttributeSource.GLOBAL)
+        counts = (self.draw.randrange(12 * ONE), self.draw.randrange(4 * ONE))
+        return from_fact(fact, tier, AttributeSource.PRIOR, counts=counts, support=5, proof=proof_for_tier(tier))
+
+    def item(self) -> ItemFacts:
+        facts = [Fact(dimension=name, value=self.draw.choice(values)) for name, values in VALUES.items()]
+        facts.append(Fact(dimension="mood", value=f"m{self.draw.randrange(30)} {'wide ' * 6}"))
+        return ItemFacts(
+            item_id=f"i{self.draw.randrange(10**9)}", facts=tuple(facts), measures={"price": self.draw.randrange(9)}
+        )
+
+    def common(self, number: int) -> dict[str, object]:
+        self.at = getattr(self, "at", NOW) + timedelta(days=self.draw.choice([1] * 24 + [900]))
+        return {"event_id": f"e{number}", "occurred_at": self.at, "user_id": USER, "domain": DOMAIN}
+
+    def visit(self, number: int) -> Interaction:
+        return Interaction(**self.common(number), item={"item_id": "visited"})
+
+    def play(self, number: int) -> Step:
+        kind = self.draw.choices(["choice", "visit", "signal", "none"], [10, 1, 1, 1])[0]
+        items = [self.item() for _ in range(self.draw.choice([2, 4, 9]))]
+        usual = self.draw.choice([{}, dict.fromkeys(fact_ids(items[-1].facts), 200)])
+        event: Evented
+        against: set[str] = set()
+        if kind == "choice":
+            items.sort(key=lambda item: -len(self.favourites & {fact.value for fact in item.facts}))
+            if self.draw.random() > self.constancy:
+                self.draw.shuffle(items)
+            event = Contrast(
+                **self.common(number), ranking_id=f"r{number}", chosen=items[0], chosen_rank=1,
+                unchosen=tuple(items[1:]),
+            )  # fmt: skip
+            names = [line.attribute_id for line in self.skill.attributes]
+            judged = self.draw.sample(names, min(2, len(names))) if self.draw.random() < 0.2 else []
+            proposal = Proposal(
+                reinforced=tuple(judged[:1]), weakened=tuple(judged[1:]), reasoned_by=Provenance(model="any")
+            )
+            against = set(judged[1:])
+            validated = validate(proposal, self.skill, event, privacy=PRIVACY)
+            diff = resolve_choice(self.skill, validated, event, None, usual, self.limits)
+        elif kind == "visit":
+            event = self.visit(number)
+            diff = resolve_visit(self.skill, event, items[0], None, usual, self.limits)
+        elif kind == "signal":
+            weight, signal = self.draw.choice([(-0.5, "disliked"), (0.1, "saved"), (0.7, "liked")])
+            event = Feedback(**self.common(number), item={"item_id": items[0].item_id}, signal=signal)
+            against = {name for name in fact_ids(items[0].facts) if weight < 0}
+            diff = resolve_feedback(self.skill, event, items[0], weight, None, usual, self.limits, privacy=PRIVACY)
+        else:
+            event = Abstention(**self.common(number), ranking_id=f"r{number}", shown=tuple(items))
+            diff = resolve_abstention(self.skill, event, None, usual, self.limits)
+        before, self.skill = self.skill, decode(PolicySkill, encode(merge(self.skill, diff)))
+        return Step(event, before, diff, self.skill, against)
+
+
+def stream(seed: int, limits: MergeLimits, length: int = 40) -> list[Step]:
+    person, steps = Person(seed, limits), []
+    for number in range(1, length + 1):
+        if number == length // 2:
+            person.favourites = {"opera", "Ada"}
+        steps.append(person.play(number))
+    return steps
+
+
+FEW = settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+SEED, LIMITS = st.integers(0, 10**6), st.sampled_from([DEFAULT_LIMITS, SMALL])
+
+
+@FEW
+@given(SEED, LIMITS)
+def test_a_tier_moves_by_one_step_in_the_direction_of_its_name(seed: int, limits: MergeLimits) -> None:
+    for step in stream(seed, limits):
+        changes = step.changes()
+        for before, after in step.held():
+            change = changes.get(before.attribute_id)
+            assert abs(after.tier - before.tier) <= 1
+            if change is None:
+                assert after.tier is before.tier
+                continue
+            assert (change.before, change.after) == (before.tier, after.tier)
+            assert after.tier >= before.tier or change.kind in FALLS
+            assert after.tier <= before.tier or change.kind is SkillChangeKind.REINFORCED
+        known = {line.attribute_id for line in step.before.attributes}
+        assert all(line.tier <= Tier.LOW for line in step.after.attributes if line.attribute_id not in known)
+
+
+@FEW
+@given(SEED, LIMITS)
+def test_a_change_has_the_numbers_that_it_names(seed: int, limits: MergeLimits) -> None:
+    for step in stream(seed, limits):
+        tally = step.diff.count_delta
+        assert tally is not None
+        lines = {before.attribute_id: (before, after) for before, after in step.held()}
+        for name, change in step.changes().items():
+            if name not in lines or lines[name][0].kind is not AttributeKind.PREFERENCE:
+                continue
+            before, after = lines[name]
+            added = tally.lines.get(name, (0, 0, 0))
+            match change.kind:
+                case SkillChangeKind.REINFORCED:
+                    assert added[0] > 0
+                case SkillChangeKind.WEAKENED if change.after is change.before:
+                    assert added[1] > 0 or added[2] < 0
+                    assert after.contradictions == before.contradictions + 1
+                case SkillChangeKind.FADED | SkillChangeKind.OVERTAKEN:
+                    assert tally.aged
+                    assert not added[0]
+            assert change.kind is SkillChangeKind.REINFORCED or name not in step.taken()
+
+
+@FEW
+@given(SEED, LIMITS)
+def test_a_line_above_low_outlasts_all_lower_ones(seed: int, limits: MergeLimits) -> None:
+    for step in stream(seed, limits):
+        held = {line.attribute_id: line for line in step.before.attributes}
+        left = [after for after in step.after.attributes if not after.pinned]
+        for name, change in step.changes().items():
+            if change.kind is SkillChangeKind.EVICTED and change.reason != NEVER_CONFIRMED:
+                assert held[name].tier is change.before
+                if change.before > Tier.LOW:
+                    assert all(held.get(line.attribute_id, line).tier >= change.before for line in left)
+
+
+@FEW
+@given(SEED, LIMITS)
+def test_a_high_line_of_the_prior_falls_after_two_contradictions(seed: int, limits: MergeLimits) -> None:
+    against: Counter[str] = Counter()
+    for step in stream(seed, limits):
+        against.update(step.contradicted())
+        for before, after in step.held():
+            is_fact = before.kind is AttributeKind.PREFERENCE
+            if is_fact and before.source is AttributeSource.PRIOR and before.tier is Tier.HIGH > after.tier:
+                assert against[before.attribute_id] >= 2
+            if after.tier is Tier.HIGH > before.tier:
+                against[before.attribute_id] = 0
+
+
+@FEW
+@given(SEED, LIMITS)
+def test_the_log_folds_to_the_skill(seed: int, limits: MergeLimits) -> None:
+    steps = stream(seed, limits)
+
+    log = [decode(SkillDiff, encode(step.diff)) for step in steps]
+
+    assert encode(fold(log)[USER, DOMAIN]) == encode(steps[-1].after)
+
+
+@pytest.mark.parametrize("limits", [DEFAULT_LIMITS, SMALL])
+def test_the_streams_have_all_moves(limits: MergeLimits) -> None:
+    """Otherwise the properties above hold for want of moves."""
+    seen: defaultdict[SkillChangeKind, Counter[tuple[Tier | None, Tier | None]]] = defaultdict(Counter)
+    for seed in range(30):
+        for step in stream(seed, limits, 60):
+            for change in step.diff.changes:
+                seen[change.kind][change.before, change.after] += 1
+
+    assert MOVES - {SkillChangeKind.OVERTAKEN} <= seen.keys()
+    assert seen[SkillChangeKind.REINFORCED][Tier.MEDIUM, Tier.HIGH]
+    assert seen[SkillChangeKind.WEAKENED][Tier.HIGH, Tier.HIGH]
+    assert seen[SkillChangeKind.WEAKENED][Tier.HIGH, Tier.MEDIUM]
+    assert seen[SkillChangeKind.EVICTED]
