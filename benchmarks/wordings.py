@@ -25,7 +25,7 @@ from typing import Any, Final
 
 from evaluation.conversations.layout import Person, PreferenceKind, SpokenTurn, Talk
 from evaluation.conversations.listening import Conversation, simulate_person
-from schemas import CardLine, Speaker
+from schemas import CardLine, Speaker, is_answer_style
 
 _DATA: Final = Path(__file__).parent.parent / "packages" / "language" / "tests" / "data"
 SENTENCES: Final = _DATA / "wordings.jsonl"
@@ -99,7 +99,12 @@ def figures_of(case: Case, person: Conversation) -> Counter[str]:
 
 
 def _saying(lines: Iterable[CardLine], words: str) -> Iterator[CardLine]:
-    return (line for line in lines if words.casefold() in line.value.casefold())
+    # A typed value, such as `answer_verbosity: brief`, has the person's words in its quotation alone.
+    return (line for line in lines if words.casefold() in _spoken(line).casefold())
+
+
+def _spoken(line: CardLine) -> str:
+    return line.words if is_answer_style(line.dimension, line.value) else line.value
 
 
 def _is_of(line: CardLine, polarity: str | None) -> bool:

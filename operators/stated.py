@@ -4,7 +4,19 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from operators.attributes import bounded_id, fact_ids, normalise
-from schemas import Attribute, Bound, ItemFacts, PolicySkill, Scope, SkillSession, Stance, Statement, derived_id
+from operators.language.answers import describe_answers
+from schemas import (
+    Attribute,
+    Bound,
+    ItemFacts,
+    PolicySkill,
+    Scope,
+    SkillSession,
+    Stance,
+    Statement,
+    derived_id,
+    is_answer_style,
+)
 
 # The longest validity of a statement for now; the next choice ends it earlier.
 NOW_DURATION = timedelta(minutes=30)
@@ -47,6 +59,8 @@ def describe_statement(statement: Statement) -> str:
     """Return a statement as text, such as `avoids horror (genre)`."""
     if statement.over is not None:
         return f"wants {statement.value} instead of {statement.over.split(':', 2)[-1]} ({statement.dimension})"
+    if wish := describe_answers(statement.dimension, statement.value):
+        return f"wants {wish}"
     verb = "avoids" if statement.stance is Stance.AVOIDS else "prefers"
     return f"{verb} {statement.value} ({statement.dimension})"
 
@@ -80,7 +94,8 @@ def without_avoided(lines: Sequence[Attribute], statements: Sequence[Statement])
 
 def is_doubtful(skill: PolicySkill, statement: Statement) -> bool:
     """Return True if the person's taste has changed since the statement."""
-    return statement.since < skill.shifted
+    is_of_answers = is_answer_style(statement.dimension, statement.value)
+    return statement.since < skill.shifted and not is_of_answers
 
 
 def is_expired(skill: PolicySkill, statement: Statement, now: datetime) -> bool:

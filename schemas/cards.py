@@ -22,7 +22,7 @@ from .base import (
 )
 from .commands import ForgetRequest
 from .skills import MAX_RECENT, Count
-from .statements import MAX_TURN, MAX_UTTERANCE_CHARS, MAX_WORDS, Correction, Speaker, Stance
+from .statements import MAX_TURN, MAX_UTTERANCE_CHARS, MAX_WORDS, Correction, Speaker, Stance, check_answer_style
 
 MAX_CARD_LINES = 40
 MAX_PAST_LINES = 40
@@ -146,6 +146,11 @@ class CardLineInput(Model):
     dimension: Annotated[str, Field(min_length=1, max_length=40)] = FREE
     value: Annotated[Label, Field(max_length=100)]
     domain: DomainField | None = None
+
+    @model_validator(mode="after")
+    def _check_answer_style(self) -> Self:
+        check_answer_style(self.stance, self.dimension, self.value)
+        return self
 
 
 class CardCommand(UserEvent, topic="card-commands"):

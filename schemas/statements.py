@@ -1,7 +1,9 @@
 """A user's statements: in skills, in corrections and in conversations."""
 
+import re
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Self
+from typing import Annotated, Final, Self
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -28,6 +30,18 @@ MAX_WORDS = 200
 MAX_DIRECTIVES = 16
 MAX_UTTERANCE_CHARS = 16_000
 MAX_TURN = 1_000_000
+ANSWER_LANGUAGE: Final = "answer_language"
+# The dimensions of wishes about answers, and the values of each; a language is a BCP 47 tag.
+ANSWER_VALUES: Final[Mapping[str, frozenset[str]]] = {
+    "answer_verbosity": frozenset({"brief", "detailed"}),
+    "answer_formality": frozenset({"formal", "informal"}),
+    "answer_tone": frozenset({"friendly", "direct", "humorous", "neutral"}),
+    "answer_proactivity": frozenset({"proactive", "reactive"}),
+    "answer_vocabulary": frozenset({"plain", "technical"}),
+    ANSWER_LANGUAGE: frozenset(),
+}
+# Language, script and region alone: further subtags could hold any words, and the value enters prompts.
+_TAG: Final = re.compile(r"[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|\d{3}))?")
 Language = Annotated[str, Field(pattern=r"^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$")]
 
 
@@ -37,6 +51,23 @@ class Stance(StrEnum):
     PREFERS = "prefers"
     AVOIDS = "avoids"
     INSTEAD = "instead"
+
+
+def is_answer_style(dimension: str, value: str) -> bool:
+    """Return True for a wish about answers, such as `answer_language: de`."""
+    values = ANSWER_VALUES.get(dimension)
+    return values is not None and (value in values or (not values and _TAG.fullmatch(value) is not None))
+
+
+def check_answer_style(stance: Stance, dimension: str | None, value: str | None) -> None:
+    """Raise for a wish about answers that is not one of the typed values."""
+    if dimension is None or dimension not in ANSWER_VALUES:
+        return
+    if stance is not Stance.PREFERS or not is_answer_style(dimension, value or ""):
+        values = ", ".join(sorted(ANSWER_VALUES[dimension])) or "a BCP 47 tag, such as de or en-GB"
+        raise PydanticCustomError(
+            "no_answer_style", "{dimension} prefers one of: {values}", {"dimension": dimension, "values": values}
+        )
 
 
 class Scope(StrEnum):
@@ -121,6 +152,7 @@ class Directive(Model):
         is_instead = self.stance is Stance.INSTEAD
         if (self.over is not None) != is_instead or (is_instead and not is_fact):
             raise PydanticCustomError("no_instead", "instead needs dimension, value and over; nothing else has over")
+        check_answer_style(self.stance, self.dimension, self.value)
         return self
 
 

@@ -6,6 +6,7 @@ from typing import Final
 
 import sager_language.corrections as corrections_rules
 import sager_language.preferences as preference_rules
+import sager_language.style as style_rules
 from operators.language.output_policy import Rejection
 from operators.language.ports import (
     Effect,
@@ -99,6 +100,12 @@ class Rules:
             about=correction.item_id,
             language=correction.language or "",
         )
+        styles, is_whole = style_rules.read_styles(correction.text)
+        read = [each for each in found.reads if not any(each.words in style.words for style in styles)]
+        wishes = () if found.why is corrections_rules.Why.FOR_ANOTHER else tuple(map(_wish, styles))
+        if wishes:
+            directives = (*(() if is_whole else map(_read, read)), *wishes)
+            return Interpretation(directives, () if is_whole else found.suits, found.language)
         return Interpretation(
             directives=tuple(map(_read, found.reads)),
             acceptable=found.suits,
@@ -154,6 +161,11 @@ def _read(read: corrections_rules.Read) -> ReadDirective:
     )
     scope = None if read.scope is None else Scope(read.scope.value)
     return ReadDirective(directive, " ".join(visible(read.words).split()), scope, read.pattern)
+
+
+def _wish(style: style_rules.Style) -> ReadDirective:
+    directive = Directive(stance=Stance.PREFERS, dimension=style.dimension, value=style.value)
+    return ReadDirective(directive, " ".join(visible(style.words).split()), None, style.dimension)
 
 
 def _finding(found: preference_rules.Finding) -> PreferenceFinding:

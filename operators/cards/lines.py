@@ -7,11 +7,12 @@ from datetime import datetime
 from typing import Final
 
 from operators.attributes import bounded_id, normalise
+from operators.language.answers import describe_answers, is_rival
 from operators.language.output_policy import OutputGate, Rejection
 from operators.language.words import WordSet, all_words, has_word, keywords, plain_words
 from operators.prompts import as_data
 from operators.tokens import count_tokens
-from schemas import FREE, ONE, Card, CardLine, Stance, Strength, derived_id
+from schemas import FREE, ONE, Card, CardLine, Stance, Strength, derived_id, is_answer_style
 
 MAX_LINE_CHARS: Final = 120
 _WHY_NOT: Final = {
@@ -59,6 +60,8 @@ def line_id(stance: Stance, dimension: str, value: str, domain: str | None = Non
 
 def describe(line: CardLine) -> str:
     """Return a line as text: `does not like horror (genre) in films`."""
+    if wish := describe_answers(line.dimension, line.value):
+        return f"wants {wish}{f' in {line.domain}' if line.domain else ''}"[:MAX_LINE_CHARS]
     text = f"{'does not like' if line.stance is Stance.AVOIDS else 'likes'} {line.value}"
     about = "" if line.dimension == FREE else f" ({line.dimension.replace('_', ' ')})"
     where = f" in {line.domain}" if line.domain else ""
@@ -118,8 +121,15 @@ def covers_domain(domain: str | None, line: CardLine) -> bool:
 
 
 def same_subject(one: CardLine, other: CardLine) -> bool:
-    """Return True if two lines have the same keywords, in any stance."""
+    """Return True if two lines have the same keywords, in any stance, or are about one dimension of answers."""
+    if is_rival(one.dimension, one.value, other.dimension, other.value):
+        return may_overlap(one.domain, one.dimension, other)
     return may_overlap(one.domain, one.dimension, other) and plain_words(one.value) == plain_words(other.value)
+
+
+def contradicts(one: CardLine, other: CardLine) -> bool:
+    """Return True if two lines of one subject differ in stance or value."""
+    return one.stance is not other.stance or is_rival(one.dimension, one.value, other.dimension, other.value)
 
 
 def match_lines(text: str, lines: Iterable[CardLine]) -> list[CardLine]:
@@ -151,7 +161,7 @@ def lines_to_forget(text: str, lines: Iterable[CardLine]) -> list[CardLine]:
 
     by_value, by_quotation = [], []
     for line in lines:
-        known = plain_words(line.value) | context_words(line)
+        known = plain_words(describe_answers(line.dimension, line.value) or line.value) | context_words(line)
         if 2 * (count := shared(known)) >= min(len(spoken), len(known)):
             by_value.append((count, line))
         if 2 * (count := shared(plain_words(line.words))) >= max(_QUOTED_WORDS, len(spoken)):
@@ -186,7 +196,7 @@ class CardMatch:
 
 
 def select_lines(card: Card, request: str, at: datetime, domain: str | None = None) -> tuple[CardMatch, ...]:
-    """Return the lines for a request, its avoidances first, then by score.
+    """Return the lines for a request: wishes about answers, its avoidances, then by score.
 
     The score adds up shared words, certainty, recency, and whether the line is pinned, set or avoided.
     """
@@ -199,7 +209,9 @@ def select_lines(card: Card, request: str, at: datetime, domain: str | None = No
             match = CardMatch(
                 line, _score(line, overlap, at), f"{why}; {line.strength.value}, last on {line.confirmed_at.date()}"
             )
-            found.append((line.stance is not Stance.AVOIDS or not overlap, -match.score, line.line_id, match))
+            is_of_answers = is_answer_style(line.dimension, line.value)
+            is_avoided = line.stance is Stance.AVOIDS and overlap
+            found.append((not is_of_answers, not is_avoided, -match.score, line.line_id, match))
     return tuple(match for *_, match in sorted(found))
 
 

@@ -18,6 +18,7 @@ from operators.cards.draft import (
 from operators.cards.lines import (
     MAX_WEIGHT,
     WEIGHTS,
+    contradicts,
     covers_domain,
     is_protected,
     line_id,
@@ -125,7 +126,7 @@ class _CardMerge:
         if self._is_over(line, finding):
             return
         same = [each for each in self._card.live.values() if same_subject(line, each)]
-        opposed = [each for each in same if each.stance is not line.stance]
+        opposed = [each for each in same if contradicts(each, line)]
         later = [each for each in opposed if each.confirmed_at > finding.stated_at]
         if any(covers_domain(each.domain, line) for each in later):
             return
@@ -136,7 +137,7 @@ class _CardMerge:
             self._contradict(each, finding)
         if unyielding:
             return
-        now = self._merge_into(line, [each for each in same if each.stance is line.stance])
+        now = self._merge_into(line, [each for each in same if not contradicts(each, line)])
         for each in opposed:
             self._card.end(CardChangeKind.OVERTAKEN, each, CONTRADICTED, finding.stated_at, now.line_id)
         self._replace(finding, now)
@@ -183,7 +184,7 @@ class _CardMerge:
     def _is_over(self, line: CardLine, finding: PreferenceFinding) -> bool:
         """Return True if the statement was later withdrawn or contradicted."""
         return any(
-            each.stance is line.stance
+            not contradicts(each, line)
             and each.overtaken_at is not None
             and (each.overtaken_at >= finding.stated_at or finding.event_id in each.evidence)
             and same_subject(line, each)
@@ -194,7 +195,7 @@ class _CardMerge:
 
     def _lives_on(self, line: CardLine) -> bool:
         successor = self._card.live.get(line.overtaken_by or "")
-        return successor is not None and successor.stance is line.stance and same_subject(line, successor)
+        return successor is not None and same_subject(line, successor) and not contradicts(line, successor)
 
     def _line(self, finding: PreferenceFinding) -> CardLine:
         stance = _stance(finding)
@@ -293,7 +294,7 @@ def _set(draft: CardDraft, command: CardCommand, stated: CardLineInput, privacy:
     draft.put(CardChangeKind.SET, line, BY_COMMAND)
     for each in [other for other in draft.live.values() if other.line_id != name]:
         reaches = same_subject(line, each) and covers_domain(line.domain, each)
-        if each is before or (reaches and each.stance is not stance):
+        if each is before or (reaches and contradicts(each, line)):
             draft.end(CardChangeKind.OVERTAKEN, each, "replaced by hand", by=name)
         elif reaches and not each.pinned:
             draft.end(CardChangeKind.MERGED, each, DUPLICATE, by=name)

@@ -12,7 +12,7 @@ from operators.language.ports import Effect, PreferenceFinding
 from operators.language.words import WordSet, all_words, has_word, plain_words
 from operators.tokens import count_tokens
 from schemas import FREE, MAX_OPEN, Chunk, Fact, ForgetRequest, PendingConversations, Turn, derived_id, line_digest
-from schemas.statements import Correction, Directive, Speaker, Stance, Utterance
+from schemas.statements import Correction, Directive, Speaker, Stance, Utterance, is_answer_style
 
 # Keep only the end of other speakers' turns, because the user answers to it.
 CONTEXT_CHARS = 2_000
@@ -180,10 +180,16 @@ def derived_corrections(
     """Return a correction for each lasting finding about a known fact."""
     found = []
     for place, finding in enumerate(findings):
-        if finding.effect is Effect.FORGETS or finding.domain is None or finding.dimension == FREE:
+        is_of_answers = is_answer_style(finding.dimension, finding.value)
+        turn = next((turn for turn in chunk.turns if turn.event_id == finding.event_id), None)
+        # Wishes about answers hold in all domains of a card, and in the skill of the conversation's domain.
+        domain = turn.domain if is_of_answers and turn is not None else finding.domain
+        if finding.effect is Effect.FORGETS or domain is None or finding.dimension == FREE:
             continue
         forgotten = [_about(later) for later in findings[place + 1 :] if later.effect is Effect.FORGETS]
-        fact = next((each for each in vocabulary(finding.domain) if fact_id(each) == _fact_id(finding)), None)
+        fact = next((each for each in vocabulary(domain) if fact_id(each) == _fact_id(finding)), None)
+        if is_of_answers:
+            fact = Fact(dimension=finding.dimension, value=finding.value)
         if fact is None or _about(finding) in forgotten:
             continue
         withdrawn = finding.effect is Effect.WITHDRAWS
@@ -200,11 +206,11 @@ def derived_corrections(
                 event_id=derived_id("says", name, str(place)),
                 occurred_at=finding.stated_at,
                 user_id=user_id,
-                domain=finding.domain,
+                domain=domain,
                 text=finding.words,
                 directives=(directive,),
                 scope=finding.scope,
-                ranking_id=next((turn.ranking_id for turn in chunk.turns if turn.event_id == finding.event_id), None),
+                ranking_id=None if turn is None else turn.ranking_id,
             )
         )
     return tuple(found)

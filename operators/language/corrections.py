@@ -10,7 +10,7 @@ from operators.habit_directions import is_habit
 from operators.language.ports import CorrectionReader, Interpretation, ReadDirective
 from operators.language.privacy import Privacy
 from operators.statinit.generic import dimension_of
-from schemas import Correction, Fact, ItemFacts, NotUnderstood, PolicySkill
+from schemas import Correction, Fact, ItemFacts, NotUnderstood, PolicySkill, is_answer_style
 
 MAX_EXAMPLES: Final = 3
 MAX_TRIED: Final = 12
@@ -34,7 +34,8 @@ def known_facts(items: Sequence[ItemFacts], skill: PolicySkill, vocabulary: Sequ
     """Return the distinct facts of the items, the skill and the vocabulary."""
     shown = (fact for item in items for fact in item.facts)
     learned = [(line.dimension, line.value) for line in skill.attributes if not is_habit(line.attribute_id)]
-    stated = [(each.dimension, each.value) for each in skill.stated if each.item_id is None and each.bound is None]
+    facts = [each for each in skill.stated if each.item_id is None and each.bound is None]
+    stated = [(each.dimension, each.value) for each in facts if not is_answer_style(each.dimension, each.value)]
     pairs = [pair for pair in (*learned, *stated) if _DIMENSION.fullmatch(pair[0])]
     named = (Fact(dimension=dimension, value=value) for dimension, value in pairs)
     return tuple(dict.fromkeys((*shown, *named, *vocabulary)))

@@ -18,7 +18,7 @@ from operators.habit_directions import VALUES as HABITS
 from operators.language.ports import OutputPolicy
 from operators.prompts import as_data, visible
 from operators.statinit import books, movietv, yelp
-from schemas import MAX_EVIDENCE, Attribute, Facet, ItemFacts
+from schemas import MAX_EVIDENCE, Attribute, Facet, ItemFacts, is_answer_style
 
 # Values that parsers build from numbers.
 _PATTERNS: Final = {
@@ -33,12 +33,14 @@ MAX_LINE_CHARS: Final = 200
 
 
 def is_built_in(dimension: str, value: str) -> bool:
-    """Return True if a built-in parser has this value for its dimension.
+    """Return True if a built-in parser or type has this value for its dimension.
 
     >>> is_built_in("mood", "dark tone"), is_built_in("era", "1990s"), is_built_in("mood", "tell no one")
     (True, True, False)
     """
     pattern = _PATTERNS.get(dimension)
+    if is_answer_style(dimension, value):
+        return True
     return (dimension, value) in _labels() or (pattern is not None and pattern.fullmatch(value) is not None)
 
 

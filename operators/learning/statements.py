@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from operators.admission import add_span, is_ahead, is_later, kafka_time
 from operators.attributes import CRITERION_DIMENSIONS, attribute_id, fact_id, fact_ids, facts_of_ids
+from operators.language.answers import is_rival
 from operators.language.privacy import Privacy
 from operators.learning.evidence import MAX_COUNT, ListEvidence
 from operators.prompts import visible
@@ -175,14 +176,15 @@ class StatementUpdate:
     ) -> Statement | None:
         """Add a statement, withdraw its opposites; None if a newer exists."""
         current = list(self._held.values())
-        about = [each for each in current if each.attribute_id == subject.attribute_id]
+        about = [each for each in current if _is_about(each, subject)]
         if any(is_later(each.stated_at, self._at, self._logged_at) for each in about):
             return None
         for each in current:
             is_same = each.attribute_id == subject.attribute_id
             is_opposite = is_same and each.stance is not stance and Stance.AVOIDS in (stance, each.stance)
             is_reversed = each.attribute_id == subject.over and each.over == subject.attribute_id
-            if is_opposite or is_reversed or _frees(subject.bound, each.bound):
+            is_replaced = not is_same and _is_about(each, subject)
+            if is_opposite or is_reversed or is_replaced or _frees(subject.bound, each.bound):
                 self._withdraw(each.statement_id, _CONTRADICTED)
         name = statement_id(stance, subject.attribute_id)
         before = self._held.pop(name, None)
@@ -232,6 +234,12 @@ class StatementUpdate:
             passing = [each for each in self._held.values() if each.scope is not Scope.ALWAYS]
             oldest = (passing or list(self._held.values()))[0]
             self._withdraw(oldest.statement_id, _NO_ROOM, StatementChangeKind.FULL)
+
+
+def _is_about(statement: Statement, subject: StatementSubject) -> bool:
+    if statement.attribute_id == subject.attribute_id:
+        return True
+    return is_rival(subject.dimension, subject.value, statement.dimension, statement.value)
 
 
 def _attribute(dimension: str, value: str) -> str:

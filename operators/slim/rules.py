@@ -13,7 +13,17 @@ from operators.learning.evidence import strength
 from operators.slim.statements import phrase, stated_avoidances, stated_likes, temporary_words, typed_line
 from operators.stated import avoided_ids, lasting_statements
 from operators.tokens import count_tokens
-from schemas import Attribute, AttributeKind, AttributeSource, PolicySkill, Scope, SlimLine, SlimSkill, Tier
+from schemas import (
+    Attribute,
+    AttributeKind,
+    AttributeSource,
+    PolicySkill,
+    Scope,
+    SlimLine,
+    SlimSkill,
+    Tier,
+    is_answer_style,
+)
 from schemas.diffs import TradeOff
 
 # The share of the domain's users who have an attribute, by id.
@@ -143,6 +153,7 @@ def phrases(
     likes: dict[str, Attribute] = {}
     patterns: dict[str, Attribute] = {}
     criteria: dict[str, Attribute] = {}
+    answers: dict[str, Attribute] = {}
     habits: list[Attribute] = []
     for line in sorted(gate.allowed_lines(_eligible_lines(skill)), key=order):
         if is_habit(line.attribute_id):
@@ -150,7 +161,9 @@ def phrases(
                 continue
             habits.append(line)
         elif safe := phrase(line.dimension, line.value):
-            if line.kind is AttributeKind.CRITERION:
+            if is_answer_style(line.dimension, line.value):
+                answers.setdefault(safe, line)
+            elif line.kind is AttributeKind.CRITERION:
                 criteria.setdefault(f"prefers {safe}", line)
             else:
                 (patterns if line.kind is AttributeKind.PATTERN else likes).setdefault(safe, line)
@@ -161,7 +174,7 @@ def phrases(
     if skill.trade_off.numbers:
         habits = [_trade_off_line(skill.trade_off), *habits]
     # Habits describe a style better than criteria do: a bare "2000s" is no instruction for a model.
-    styles = {**{line.value: line for line in habits}, **patterns, **criteria}
+    styles = {**answers, **{line.value: line for line in habits}, **patterns, **criteria}
     held_first = sorted(styles.items(), key=lambda style: selected_at(style[1]))
     if strengths:
         # All numbers may change places; the other styles stay as they were.
@@ -237,9 +250,10 @@ def build_slim(
 
 
 def _joint_styles(styles: Mapping[str, Attribute]) -> tuple[str, ...]:
-    # Two habits may stand together; any other style stands alone.
-    best = tuple(islice(styles, MAX_STYLES))
-    return best if all(is_habit(styles[style].attribute_id) for style in best) else best[:1]
+    # Wishes about answers first. Two habits may stand together; any other style stands alone.
+    wishes = tuple(style for style, line in styles.items() if is_answer_style(line.dimension, line.value))
+    best = tuple(islice((style for style in styles if style not in wishes), MAX_STYLES))
+    return *wishes, *(best if all(is_habit(styles[style].attribute_id) for style in best) else best[:1])
 
 
 class _SlimText(NamedTuple):
@@ -269,7 +283,9 @@ def _fit_budget(likes: _Phrases, styles: _Phrases, budget: int, avoids: _Phrases
     # A third like is worth less than a style phrase, a style phrase less than a second like, and a second style phrase
     # less than any of them.
     fewer = [chosen[:few] for few in range(len(chosen) - 1, MAX_LIKES - 2, -1)]
-    for few, shown in ((chosen, styles), *((some, styles[:1]) for some in (chosen, *fewer)), (chosen, ())):
+    with_styles = [(chosen, styles[:most]) for most in range(len(styles), 0, -1)]
+    with_first = [(some, styles[:1]) for some in fewer if styles]
+    for few, shown in (*with_styles, *with_first, (chosen, ())):
         text = compose(few, STYLE_SEPARATOR.join(shown))
         if _tokens(text) <= budget:
             return _SlimText(few, shown, text, _tokens(text) if text else 0)

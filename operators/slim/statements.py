@@ -8,6 +8,7 @@ from itertools import islice
 from typing import TypeVar
 
 from operators.attributes import MAX_ID_CHARS
+from operators.language.answers import describe_answers
 from operators.language.output_policy import OutputGate
 from operators.learning.evidence import counts_for_tier, log_ratio
 from operators.learning.fold import clip
@@ -33,6 +34,8 @@ def phrase(dimension: str, value: str) -> str:
     >>> phrase("price", "20"), phrase("diet", "vegan"), phrase("cook_time", "45")
     ('price 20', 'vegan', 'cook time 45')
     """
+    if wish := describe_answers(dimension, value):
+        return wish
     safe = quotable(value)
     return safe if not safe or any(c.isalpha() for c in safe) else quotable(f"{dimension} {value}")
 

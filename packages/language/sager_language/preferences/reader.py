@@ -9,12 +9,14 @@ from sager_language.preferences.authored_text import USER, Span, own_words
 from sager_language.preferences.finding import Effect, Extraction, Finding
 from sager_language.preferences.known import Knowledge
 from sager_language.preferences.language import language_of
+from sager_language.preferences.pasted_text import any_of
 from sager_language.preferences.rules import SentenceReader
 from sager_language.preferences.sentences import Sentence, sentences, sentences_of_play, units_before
 from sager_language.preferences.similarity import words_of
 from sager_language.preferences.values import Vocabularies
+from sager_language.style import Style, read_styles
 from sager_language.text import normalise
-from sager_language.types import Fact, Line, Turn
+from sager_language.types import Fact, Line, Stance, Turn
 
 # Of sentences that speak of the person; later ones are not read.
 MAX_READ_CHARS: Final = 6_000
@@ -52,6 +54,7 @@ class _Reader:
         self._in_role = False
 
     def read(self, turns: Sequence[Turn]) -> Extraction:
+        about_text = False
         for at, turn in enumerate(turns):
             if turn.role != USER:
                 continue
@@ -59,8 +62,11 @@ class _Reader:
             self._in_role = self._plays(spans)
             if self._in_role:
                 continue
+            # "Keep it short" may be about a text that is being written.
+            is_alone = not about_text and read_styles(turn.text)[1]
+            about_text = about_text or any_of("text-nouns").search(turn.text) is not None
             for span in spans:
-                self._read(turn, span)
+                self._read(turn, span, is_alone)
         found = _settled(self._found)
         return Extraction(tuple(found[:MAX_FINDINGS]), min(self._of_others, MAX_FINDINGS))
 
@@ -75,11 +81,17 @@ class _Reader:
                     playing = True
         return playing
 
-    def _read(self, turn: Turn, span: Span) -> None:
+    def _read(self, turn: Turn, span: Span, is_alone: bool) -> None:
         reader = SentenceReader(turn, self._lines, self._knowledge, self._vocabularies)
+        styles = [each for each in read_styles(span.text)[0] if each.lasts or is_alone]
+        if styles:
+            self._last = [_of_answers(each, turn) for each in styles]
+            self._found += self._last
         for sentence in sentences(span.text, self._budget, self._knowledge.may_name):
             language, spelt = sentence.language, sentence.spelt.text
             self._budget -= len(spelt)
+            if any(each.start <= sentence.start < each.end for each in styles):
+                continue
             if language.takes_back.match(spelt):
                 self._take_back()
                 continue
@@ -110,6 +122,17 @@ class _Reader:
                 replace(finding, effect=Effect.FORGETS, replaces=None, stated_at=turn.stated_at) for finding in last
             ]
         self._found += reader.forgotten([each.known for each in named], sentence)
+
+
+def _of_answers(style: Style, turn: Turn) -> Finding:
+    return Finding(
+        stance=Stance.PREFERS,
+        dimension=style.dimension,
+        value=style.value,
+        words=style.words,
+        event_id=turn.event_id,
+        stated_at=turn.stated_at,
+    )
 
 
 def _settled(found: Sequence[Finding]) -> list[Finding]:

@@ -15,6 +15,7 @@ from sager_language.preferences.known import Knowledge, Known, Naming
 from sager_language.preferences.language import FORGETS, Kind, Language, Tail
 from sager_language.preferences.sentences import Sentence
 from sager_language.preferences.values import MAX_VALUE_CHARS, Vocabularies, in_words, listed, spoken
+from sager_language.style import style_named
 from sager_language.text import normalise
 from sager_language.types import FREE, MAX_QUOTED_CHARS, Line, Scope, Stance, Strength, Turn
 
@@ -179,6 +180,9 @@ class SentenceReader:
                 effect=effect,
                 replaces=_replaced(clause, text, value) if effect is Effect.UPDATES else None,
             )
+            if clause.pattern.noun and stance is Stance.PREFERS and (typed := style_named(finding.value)) is not None:
+                yield replace(finding, dimension=typed[0], value=typed[1], effect=Effect.STATES, replaces=None)
+                continue
             named = self._named(finding, clause.noun, language)
             yield from self._all_about(named, clause.kind) if effect is Effect.FORGETS else (named,)
 
