@@ -99,12 +99,9 @@ def figures_of(case: Case, person: Conversation) -> Counter[str]:
 
 
 def _saying(lines: Iterable[CardLine], words: str) -> Iterator[CardLine]:
-    # A typed value, such as `answer_verbosity: brief`, has the person's words in its quotation alone.
-    return (line for line in lines if words.casefold() in _spoken(line).casefold())
-
-
-def _spoken(line: CardLine) -> str:
-    return line.words if is_answer_style(line.dimension, line.value) else line.value
+    # A typed value has the person's words in its quotation alone.
+    said = ((line, line.words if is_answer_style(line.dimension, line.value) else line.value) for line in lines)
+    return (line for line, text in said if words.casefold() in text.casefold())
 
 
 def _is_of(line: CardLine, polarity: str | None) -> bool:

@@ -91,7 +91,7 @@ def test_the_demo_ends_after_the_warm_up_and_reports_that_skills_stopped_learnin
     assert done.returncode == 0, done.stderr
     figures = json.loads(done.stdout)
     assert (figures["selections"], figures["contrasts"], figures["diffs"]) == (6, 6, 2)
-    assert "SAGER_WARMUP_ROUNDS=1: the skills stopped learning, so 4 of 6 choices changed none" in done.stderr
+    assert "SAGER_WARMUP_ROUNDS=1: skills stopped learning, so 4 of 6 choices changed none" in done.stderr
 
 
 @pytest.mark.thorough
