@@ -99,6 +99,7 @@ def from_fact(
     confirmed_at: int = 0,
     evidence: Evidence | None = None,
     proof: int = 0,
+    quote: str = "",
 ) -> Attribute:
     """Make the attribute for a fact that a user likes."""
     return Attribute.trusted(
@@ -114,6 +115,7 @@ def from_fact(
         confirmed_at=confirmed_at,
         evidence=(evidence,) if evidence else (),
         proof=proof,
+        quote=quote,
     )
 
 

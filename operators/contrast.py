@@ -280,7 +280,8 @@ def _match(state: OpenRankings, ranking: OpenRanking, waiting: WaitingSelection,
     }
     if selection.item_id is None:
         name = abstention_id(state.user_id, ranking.ranking_id)
-        abstention = Abstention(event_id=name, shown=readable, features=ranking.features, **about)
+        shown_items = tuple(item.model_copy(update={"excerpt": ""}) if item.excerpt else item for item in readable)
+        abstention = Abstention(event_id=name, shown=shown_items, features=ranking.features, **about)
         return ContrastEffects(settled, ContrastOutcome.ABSTAINED, abstention=abstention)
     names = [item.item_id for item in ranking.candidates]
     chosen, *others = taken

@@ -56,6 +56,6 @@ class ModelClient(Protocol):
 async def ask(
     client: ModelClient, name: str, prompt: str, schema: Mapping[str, object], max_tokens: int = MAX_REPLY_TOKENS
 ) -> ModelAnswer:
-    """Ask with the prompt of this name, such as `evolve.v2`."""
+    """Ask with the prompt of this name, such as `evolve.v3`."""
     # The name becomes the schema's, which has no dots.
     return await client.ask(prompt, schema, name=name.replace(".", "_"), max_tokens=max_tokens)

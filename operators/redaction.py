@@ -59,7 +59,8 @@ def names_line(diff: SkillDiff, line: str) -> bool:
 def redact_attribute(attribute: Attribute, line: str) -> Attribute:
     """Return the line without its words."""
     return attribute.model_copy(
-        update={"attribute_id": placeholder(line), "dimension": FORGOTTEN, "value": FORGOTTEN, "evidence": ()}
+        update={"attribute_id": placeholder(line), "evidence": (), "quote": ""}
+        | dict.fromkeys(("dimension", "value"), FORGOTTEN)
     )
 
 
@@ -97,21 +98,25 @@ def _without(diff: SkillDiff, line: str, about: frozenset[str]) -> SkillDiff:
         update["slim_lines"] = tuple(map(name_of, diff.slim_lines))
     if diff.count_delta is not None:
         update["count_delta"] = _tally_without(diff.count_delta, is_meant, instead)
-    if not is_named:
-        return diff.model_copy(update=update)
 
     def of_attribute(each: Attribute) -> Attribute:
-        return redact_attribute(each, line) if is_meant(each.attribute_id) else each
+        if is_meant(each.attribute_id):
+            return redact_attribute(each, line)
+        # Another line's quotation may have the erased words.
+        return each.model_copy(update={"quote": each.value}) if each.quote else each
 
     def of_change(each: SkillChange) -> SkillChange:
         name = name_of(each.attribute_id)
         found = each.discovered and of_attribute(each.discovered)
-        return each.model_copy(update={"attribute_id": name, "discovered": found, "reason": ""})
+        reason = "" if is_named else each.reason
+        return each.model_copy(update={"attribute_id": name, "discovered": found, "reason": reason})
 
     update["changes"] = tuple(map(of_change, diff.changes))
-    update["stated"] = tuple(each.model_copy(update={"reason": ""}) for each in stated)
     if diff.seed is not None:
         update["seed"] = tuple(map(of_attribute, diff.seed))
+    if not is_named:
+        return diff.model_copy(update=update)
+    update["stated"] = tuple(each.model_copy(update={"reason": ""}) for each in stated)
     update["refused"] = tuple(
         each.model_copy(update={"attribute_id": name_of(each.attribute_id)}) for each in diff.refused
     )

@@ -282,7 +282,7 @@ class Provenance(Model):
 
     reasoner: Identifier = "rules"
     model: Identifier | None = None
-    prompt: Identifier | None = Field(None, description="The prompt's file and version, such as `evolve.v2`.")
+    prompt: Identifier | None = Field(None, description="The prompt's file and version, such as `evolve.v3`.")
     prompt_hash: Identifier | None = None
     prompt_tokens: int = Field(0, ge=0)
     completion_tokens: int = Field(0, ge=0)

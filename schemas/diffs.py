@@ -172,6 +172,7 @@ class RefusalReason(StrEnum):
     FULL = "full"
     ALREADY_SO = "already-so"
     PRIVATE = "private"  # the id names only the kind of personal data
+    WITHHELD = "withheld"  # its words may not enter a prompt
 
 
 class RefusedProposal(Model):

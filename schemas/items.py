@@ -8,6 +8,7 @@ from pydantic import Field
 from .base import DomainField, Event, ItemIdField, Label, Metadata, Model, Text, Title, as_array, is_empty
 
 MAX_FACTS = 32
+MAX_EXCERPT = 400
 # Larger numbers are no measure of an item; parsers leave them out.
 MAX_MEASURE = 1e9
 
@@ -65,6 +66,7 @@ class ItemFacts(Model):
     """An item reduced to its name, facts and measures.
 
     `unreadable`: the parser or the privacy filter failed; the item is ranked, but teaches nothing.
+    `excerpt` is the beginning of its description, only where a model reads choices.
     """
 
     item_id: ItemIdField
@@ -72,3 +74,4 @@ class ItemFacts(Model):
     facts: tuple[Fact, ...] = Field((), max_length=MAX_FACTS)
     measures: dict[NumberName, Amount] = Field(default_factory=dict, max_length=2 * len(Measure), exclude_if=is_empty)
     unreadable: bool = Field(False, exclude_if=is_empty)
+    excerpt: Annotated[str, Field(max_length=MAX_EXCERPT)] = Field("", exclude_if=is_empty)

@@ -28,6 +28,7 @@ from .base import (
 
 MAX_ATTRIBUTES = 64
 MAX_EVIDENCE = 3
+MAX_QUOTE = 120
 MAX_RECENT = 32
 # The sixteen likes and two style phrases of the longest slim skill.
 MAX_SLIM_LINES = 18
@@ -137,6 +138,9 @@ class Attribute(Model):
     confirmed_at: int = Field(0, ge=0)
     weakened_at: int | None = Field(None, ge=0)
     pinned: bool = False
+    quote: Annotated[str, Field(max_length=MAX_QUOTE)] = Field(
+        "", exclude_if=is_empty, description="An item's words in which a model found the value."
+    )
     evidence: tuple[Evidence, ...] = Field((), max_length=MAX_EVIDENCE)
 
 

@@ -335,7 +335,7 @@ class _Builder:
             proposal = replace(proposal, reasoned_by=told)
         elif by_llm:
             proposal = RulesReasoner().propose(contrast, skill)
-            told = _llm("evolve.v2", 540 + 12 * len(skill.attributes), 80 + len(proposal.discovered) * 9, 1_400)
+            told = _llm("evolve.v3", 540 + 12 * len(skill.attributes), 80 + len(proposal.discovered) * 9, 1_400)
             proposal = replace(proposal, reasoned_by=told, analysis=f"{contrast.chosen.title} stands out.")
             proposal = replace(proposal, judged=_judged(proposal, skill, contrast))
             if skill.version % 6 == 5:

@@ -1,7 +1,7 @@
 """The reasoner with a model (paper 2.5, C.1): one call per contrast.
 
-For each offered line the model quotes a fact before its verdict, and it discovers only offered facts. Small models keep
-to both.
+For each offered line the model quotes a fact before its verdict. It discovers offered facts, and values that it quotes
+from the item's text; `operators.evolve.quotes` checks the quotations.
 """
 
 import re
@@ -14,14 +14,17 @@ from typing import Any
 
 from operators.attributes import fact_id, normalise
 from operators.evolve.proposals import CountedContrast, Proposal
+from operators.evolve.quotes import MAX_QUOTED, QUOTED_DIMENSIONS, Quotation
 from operators.habit_directions import is_habit
 from operators.language.output_policy import OutputGate, facet_words
 from operators.llm import CORRECTION_TOKENS, MAX_PROMPT_TOKENS, ModelClient, ask, strict_object
 from operators.prompts import as_data, template
 from operators.tokens import count_tokens
 from schemas import Attribute, Contrast, Facet, Fact, ItemFacts, Judgement, PolicySkill, Provenance, Verdict
+from schemas.items import MAX_EXCERPT
+from schemas.skills import MAX_QUOTE
 
-PROMPT = "evolve.v2"
+PROMPT = "evolve.v3"
 NONE = "none"
 MAX_DISCOVERED = 2
 # More lines would leave no room for the item's facts in the prompt.
@@ -32,6 +35,7 @@ MAX_COMMUNITY = 7
 MAX_ANALYSIS_CHARS = 400
 
 _TITLE_CHARS, _FACT_CHARS, _FACET_CHARS, _REQUEST_CHARS = 80, 72, 90, 300
+_VALUE_CHARS = 40
 _NEAR_MISSES, _FEW = 3, 12
 # Returns the quotation of a dimension and a value in prompts and answers.
 Quote = Callable[[str, str], str]
@@ -46,6 +50,7 @@ class PromptDraft:
     """
 
     title: str
+    excerpt: str
     request: str
     community: list[str]
     attributes: dict[str, Attribute]
@@ -61,6 +66,7 @@ class PromptDraft:
             "community": _block(self.community),
             "left": _block(self.left),
             "chosen": "\n".join([f"title: {self.title or '(none)'}", *(f"- {quoted}" for quoted in self.facts)]),
+            "text": self.excerpt or "(none)",
         }
 
     def shrink(self) -> None:
@@ -73,6 +79,8 @@ class PromptDraft:
             self.attributes.popitem()
         elif len(self.facts) > _FEW:
             self._forget_a_fact()
+        elif self.excerpt:
+            self.excerpt = ""
         elif self.left:
             self.left.pop(0)
         elif self.request:
@@ -170,6 +178,7 @@ def build_question(
         facts.setdefault(quote(fact.dimension, fact.value), fact)
     draft = PromptDraft(
         title=as_data(contrast.chosen.title, _TITLE_CHARS),
+        excerpt=as_data(contrast.chosen.excerpt, MAX_EXCERPT),
         request=as_data(contrast.instruction, _REQUEST_CHARS),
         community=_community(contrast.facets, gate),
         attributes=_keyed(relevant[:MAX_JUDGED], quote),
@@ -178,15 +187,15 @@ def build_question(
         left=[_left_line(item, quote) for item in contrast.unchosen[-MAX_LEFT:]],
         keep=news,
     )
-    while draft.facts:
+    while draft.facts or draft.excerpt:
         new = [quoted for quoted, fact in draft.facts.items() if fact_id(fact) in news]
-        if not (draft.attributes or new):
+        if not (draft.attributes or new or draft.excerpt):
             break
         profile = _block(f"- {key} | {quote(a.dimension, a.value)} | {a.tier}" for key, a in draft.attributes.items())
         offered = _block(f"- {quoted}" for quoted in new)
         prompt = template(PROMPT).substitute(draft.blocks, profile=profile, new=offered)
         if count_tokens(prompt) <= max_tokens - CORRECTION_TOKENS:
-            schema = _schema(draft.attributes, draft.facts, new)
+            schema = _schema(draft.attributes, draft.facts, new, quotes=bool(draft.excerpt))
             return EvolveQuestion(prompt, schema, draft.attributes, draft.facts)
         draft.shrink()
     return None
@@ -210,12 +219,17 @@ def _ascii(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", plain).strip("_")
 
 
-def _schema(attributes: Collection[str], facts: Iterable[str], new: Collection[str]) -> dict[str, Any]:
+def _schema(attributes: Collection[str], facts: Iterable[str], new: Collection[str], *, quotes: bool) -> dict[str, Any]:
     properties: dict[str, Any] = {"analysis": {"type": "string", "maxLength": MAX_ANALYSIS_CHARS}}
     properties |= {key: {"$ref": "#/$defs/judgement"} for key in attributes}
     if new:
         entry = {"type": "string", "enum": list(new)}
         properties["discovered"] = {"type": "array", "items": entry, "maxItems": MAX_DISCOVERED}
+    if quotes:
+        parts: dict[str, Any] = {"quote": {"type": "string", "maxLength": MAX_QUOTE}}
+        parts["value"] = {"type": "string", "maxLength": _VALUE_CHARS}
+        parts["dimension"] = {"type": "string", "enum": list(QUOTED_DIMENSIONS)}
+        properties["quoted"] = {"type": "array", "items": strict_object(parts), "maxItems": MAX_QUOTED}
     schema = strict_object(properties)
     if attributes:
         fact = {"type": "string", "enum": [*facts, NONE]}
@@ -269,6 +283,10 @@ def parse_answer(question: EvolveQuestion, answer: Mapping[str, Any], reasoned_b
     return Proposal(
         reinforced=tuple(reinforced),
         discovered=tuple(question.facts[quoted] for quoted in discovered),
+        quoted=tuple(
+            Quotation(Fact(dimension=each["dimension"], value=each["value"]), each["quote"])
+            for each in answer.get("quoted", ())
+        ),
         weakened=tuple(weakened),
         reasons=reasons,
         analysis=as_data(answer["analysis"], MAX_ANALYSIS_CHARS),

@@ -1,27 +1,31 @@
 """Reasoners without a model, and the validation of proposals (invariant 8)."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from typing import Protocol
 
 from operators.attributes import fact_id, fact_ids
+from operators.evolve.quotes import MAX_QUOTED, Quotation, private_kind, refusal_of
+from operators.language.output_policy import OutputGate
 from operators.language.privacy import KEEP_ALL, Privacy
 from operators.options import EvolveMode
+from operators.statinit.text import label
 from schemas import Contrast, Fact, Judgement, PolicySkill, Provenance, RefusalReason, RefusedProposal, SkillChangeKind
-from schemas.skills import MAX_ATTRIBUTES, Tier
+from schemas.skills import MAX_ATTRIBUTES, MAX_QUOTE, Tier
 
 
 @dataclass(frozen=True)
 class Proposal:
     """The three phases' outcome (paper 2.5), the most informative discovery first.
 
-    `reasons` are by attribute id. No code uses the `analysis`.
+    `quoted` are discoveries in the item's text. `reasons` are by attribute id. No code uses the `analysis`.
     """
 
     reinforced: tuple[str, ...] = ()
     discovered: tuple[Fact, ...] = ()
+    quoted: tuple[Quotation, ...] = ()
     weakened: tuple[str, ...] = ()
     reasons: Mapping[str, str] = field(default_factory=dict)
     analysis: str = ""
@@ -31,7 +35,7 @@ class Proposal:
     @property
     def is_empty(self) -> bool:
         """True if the proposal adds nothing to the counts."""
-        moves = self.reinforced or self.discovered or self.weakened
+        moves = self.reinforced or self.discovered or self.quoted or self.weakened
         return not (moves or self.reasons or self.analysis or self.judged)
 
 
@@ -192,11 +196,35 @@ def refused_change(
     return RefusedProposal(attribute_id=encodable(attribute_id)[:200].ljust(3, "?"), proposed=proposed, why=why)
 
 
-def validate(proposal: Proposal, skill: PolicySkill, contrast: Contrast, privacy: Privacy) -> ValidatedProposal:
+def _supported_quotations(
+    quoted: Iterable[Quotation], skill: PolicySkill, contrast: Contrast, privacy: Privacy, gate: OutputGate | None
+) -> tuple[dict[str, Quotation], list[RefusedProposal]]:
+    """Return the quotations with evidence by attribute id, and the refused ones."""
+    kept: dict[str, Quotation] = {}
+    refused: list[RefusedProposal] = []
+    for place, ((dimension, value), quote) in enumerate(quoted):
+        short = Fact(dimension=encodable(dimension)[:40], value=label(encodable(value)))
+        quotation = Quotation(short, " ".join(encodable(quote[: 2 * MAX_QUOTE]).split())[:MAX_QUOTE])
+        why: RefusalReason | None = RefusalReason.CAPPED
+        if place < MAX_QUOTED and gate is not None:
+            why = refusal_of(quotation, skill, contrast, gate)
+        name = fact_id(short)
+        kind = private_kind(quotation, contrast.domain, privacy) or privacy.refuses_id(contrast.domain, name)
+        if why is None and kind is None:
+            kept.setdefault(name, quotation)
+        else:
+            refused.append(refused_change(name, SkillChangeKind.DISCOVERED, why or RefusalReason.PRIVATE, kind))
+    return kept, refused
+
+
+def validate(
+    proposal: Proposal, skill: PolicySkill, contrast: Contrast, privacy: Privacy, gate: OutputGate | None = None
+) -> ValidatedProposal:
     """Keep the changes that have evidence in the choice.
 
-    Reinforced and weakened attributes must exist; discovered facts must be the chosen item's. Existing discoveries
-    count as reinforced, and reinforcement wins over weakening (the paper leaves both open).
+    Reinforced and weakened attributes must exist; discovered facts must be the chosen item's, and quotations in its
+    text. Existing discoveries count as reinforced, and reinforcement wins over weakening (the paper leaves both open).
+    Without a gate no quotation is kept.
     """
     domain = contrast.domain
     known = {attribute.attribute_id for attribute in skill.attributes}
@@ -224,6 +252,8 @@ def validate(proposal: Proposal, skill: PolicySkill, contrast: Contrast, privacy
         else:
             # Keep the item's spelling: a model's may differ in ways that ids ignore.
             discovered[name] = offered[name]
+    quoted, unquoted = _supported_quotations(proposal.quoted, skill, contrast, privacy, gate)
+    refused += unquoted
     weakened: list[str] = []
     for name in dict.fromkeys(proposal.weakened):
         if name not in known:
@@ -247,6 +277,7 @@ def validate(proposal: Proposal, skill: PolicySkill, contrast: Contrast, privacy
         proposal,
         reinforced=tuple(dict.fromkeys(reinforced)),
         discovered=tuple(discovered.values()),
+        quoted=tuple(quoted.values()),
         weakened=tuple(weakened),
         reasons={name: free_text(reason, 300) for name, reason in proposal.reasons.items()},
         analysis=free_text(proposal.analysis, 4_000),

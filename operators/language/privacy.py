@@ -14,6 +14,7 @@ from operators.numbers import NO_NUMBERS, Numbers
 from operators.options import Category
 from operators.statinit import Parser, facts_of, generic
 from schemas import Candidate, Facet, Injected, ItemFacts, OptOut
+from schemas.items import MAX_EXCERPT
 
 # The kind of an item that fails in `read_item`.
 UNREADABLE: Final = "unreadable"
@@ -62,7 +63,7 @@ class Privacy:
 
     def redact_work(self, text: str, most: int) -> RedactedText:
         """Redact a title or description, but not "I Am Legally Blind"."""
-        return self.redactor.redact_work(text, most) if self.redactor else _Unchanged(text)
+        return self.redactor.redact_work(text, most) if self.redactor and text else _Unchanged(text)
 
     def turn(self, text: str, domain: str | None = None, before: str = "") -> RedactedText:
         """Redact a turn of a conversation."""
@@ -110,14 +111,15 @@ class Privacy:
             return item, {}
         title, refusal = self.redactor.redact_work(item.title, _MAX_TITLE), self.redactor.refusal
         kinds = [refusal(fact.dimension, fact.value)[0] for fact in item.facts]
-        if not title.found and not any(kinds):  # as most items, of which a choice has ten
+        excerpt = self.redact_work(item.excerpt, MAX_EXCERPT)
+        if not title.found and not excerpt.found and not any(kinds):  # as most items, of which a choice has ten
             return item, {}
         reasons = [self.refuses(domain, fact.dimension, fact.value) for fact in item.facts]
-        found = Counter(filter(None, reasons)) + Counter(title.found)
+        found = Counter(filter(None, reasons)) + Counter(title.found) + Counter(excerpt.found)
         if not found:
             return item, {}
         facts = tuple(fact for fact, why in zip(item.facts, reasons, strict=True) if why is None)
-        return item.model_copy(update={"title": title.text, "facts": facts}), found
+        return item.model_copy(update={"title": title.text, "facts": facts, "excerpt": excerpt.text}), found
 
     def injected(self, injected: Injected, domain: str) -> Injected:
         """Return an app's record of a ranking's inputs without personal data."""
@@ -168,11 +170,18 @@ class ReadItem:
 
 
 def read_item(
-    candidate: Candidate, domain: str, parser: Parser, privacy: Privacy, numbers: Numbers = NO_NUMBERS
+    candidate: Candidate,
+    domain: str,
+    parser: Parser,
+    privacy: Privacy,
+    numbers: Numbers = NO_NUMBERS,
+    *,
+    with_excerpt: bool = False,
 ) -> ReadItem:
     """Parse an item without its private details; errors make it unreadable."""
     try:
-        facts, found = privacy.item(facts_of(generic.with_codes(candidate, numbers), parser), domain)
+        parsed = facts_of(generic.with_codes(candidate, numbers), parser, with_excerpt=with_excerpt)
+        facts, found = privacy.item(parsed, domain)
     except Exception as error:  # one title must not stop every list that shows it
         last = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{type(error).__name__} in {Path(last.filename).name}:{last.lineno}"

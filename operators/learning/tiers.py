@@ -77,8 +77,9 @@ def resolve_tiers(
     for line in map(held.__getitem__, proposal.reinforced):
         after = Tier(min(line.tier + 1, Tier.HIGH))
         changes.append(SkillChange.of(line, SkillChangeKind.REINFORCED, after, reason=reason(line)))
-    for place, fact in enumerate(proposal.discovered):
-        line = from_fact(fact, Tier.LOW, AttributeSource.DISCOVERED, confirmed_at=now, evidence=evidence)
+    discovered = [(fact, "") for fact in proposal.discovered] + [(each.fact, each.quote) for each in proposal.quoted]
+    for place, (fact, quote) in enumerate(discovered):
+        line = from_fact(fact, Tier.LOW, AttributeSource.DISCOVERED, confirmed_at=now, evidence=evidence, quote=quote)
         if place < limits.discoveries:
             changes.append(SkillChange.new(line, SkillChangeKind.DISCOVERED, reason=reason(line)))
         else:

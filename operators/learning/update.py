@@ -8,8 +8,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from operators.attributes import fact_ids, from_fact
+from operators.attributes import fact_id, fact_ids, from_fact
 from operators.evolve.proposals import COUNTS, ValidatedProposal, refused_change
+from operators.evolve.quotes import with_quoted
 from operators.fit import update_beliefs
 from operators.learning.evidence import (
     DRIFT_ROUNDS,
@@ -70,10 +71,12 @@ def resolve_choice(
     if proposal.reasoned_by.model is not None:
         weight = int(limits.verdict_weight * ONE)
         verdicts = dict.fromkeys(proposal.reinforced, (weight, 0)) | dict.fromkeys(proposal.weakened, (0, weight))
+    contrast = with_quoted(contrast, proposal.quoted) if proposal.quoted else contrast
     taken = (contrast.chosen, *contrast.also)
     lesson = lesson_of(skill, contrast, usual)
     evidence = Evidence(event_id=contrast.event_id, item_id=contrast.chosen.item_id)
     found = EvidenceUpdate(skill, evidence, limits, usual or {}, refused=list(validated.refused))
+    found.quotes = {fact_id(each.fact): each.quote for each in proposal.quoted}
     found.count(
         [fact for item in taken for fact in item.facts] + lesson.common_left,
         lesson.shown,
@@ -134,6 +137,8 @@ class EvidenceUpdate:
     tiers: dict[str, Tier] = field(default_factory=dict)
     confirmed: set[str] = field(default_factory=set)
     refused: list[RefusedProposal] = field(default_factory=list)
+    # A model's quotations by attribute id.
+    quotes: Mapping[str, str] = field(default_factory=dict)
     # True if the taste has changed in more than one line: older lines are overtaken then.
     has_shifted: bool = False
 
@@ -286,6 +291,7 @@ class EvidenceUpdate:
             support=int(is_taken),
             confirmed_at=now,
             evidence=self.evidence,
+            quote=self.quotes.get(name, ""),
         )
 
     def _make_room(self, lines: Sequence[Attribute], new: Sequence[Attribute]) -> None:

@@ -7,7 +7,9 @@ from typing import Final, cast
 
 from operators.statinit import books, generic, movietv, yelp
 from operators.statinit.measures import measures_of
+from operators.statinit.text import description_of
 from schemas import Candidate, Fact, ItemFacts
+from schemas.items import MAX_EXCERPT
 
 # Reads an item's facts: pure, never raises, at most `MAX_FACTS` distinct ones.
 Parser = Callable[[Candidate], tuple[Fact, ...]]
@@ -74,11 +76,21 @@ def known_parsers() -> tuple[str, ...]:
     return tuple(sorted({*BUILT_IN, *ALIASES, *(point.name for point in entry_points(group=ENTRY_POINTS))}))
 
 
-def facts_of(candidate: Candidate, parser: Parser) -> ItemFacts:
+def facts_of(candidate: Candidate, parser: Parser, *, with_excerpt: bool = False) -> ItemFacts:
     """Reduce an item to its name, its facts and its measures."""
     return ItemFacts(
-        item_id=candidate.item_id, title=candidate.title, facts=parser(candidate), measures=measures_of(candidate)
+        item_id=candidate.item_id,
+        title=candidate.title,
+        facts=parser(candidate),
+        measures=measures_of(candidate),
+        excerpt=excerpt_of(candidate) if with_excerpt else "",
     )
+
+
+def excerpt_of(candidate: Candidate) -> str:
+    """Return the beginning of an item's description, for models and quoted values."""
+    words = " ".join(description_of(candidate)[: 2 * MAX_EXCERPT].split())
+    return words if len(words) <= MAX_EXCERPT else words[:MAX_EXCERPT].rpartition(" ")[0]
 
 
 @cache

@@ -131,6 +131,8 @@ class EvolveStep:
         if not (remaining := known_items((chosen,), contrast, state.receipt, source)):
             return PreparedChoice(None, EvolveOutcome.FORGOTTEN)
         known = remaining[0]
+        if known.excerpt and state.receipt is not None and state.receipt.lines:
+            known = known.model_copy(update={"excerpt": ""})  # it may have the words of an erased line
         facets = self.privacy.facets(contrast.facets, contrast.domain)
         if known is not contrast.chosen or len(facets) < len(contrast.facets):
             contrast = contrast.model_copy(update={"chosen": known, "facets": facets})
@@ -163,7 +165,9 @@ class EvolveStep:
     ) -> EvolveEffects:
         """Apply a reasoner's answer to the skill as it is now."""
         skill = state.skill
-        validated = ValidatedProposal(answer) if answer.is_empty else validate(answer, skill, contrast, self.privacy)
+        validated = ValidatedProposal(answer)
+        if not answer.is_empty:
+            validated = validate(answer, skill, contrast, self.privacy, self.gate)
         if self.mode is EvolveMode.COUNTS:
             diff = resolve_choice(skill, validated, contrast, source, state.usual, self.limits, state.popularity)
         else:

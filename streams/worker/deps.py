@@ -5,11 +5,13 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from operators.contrast import SLOTS, RingLimits
+from operators.evolve.quotes import quoted_values, with_mentioned
 from operators.graph.items import GraphLimits
 from operators.language.privacy import read_item
-from operators.statinit import parser_for, vocabulary_for
+from operators.statinit import excerpt_of, parser_for, vocabulary_for
 from operators.steps import SkillStart
-from schemas import Candidate, Fact, ItemFacts, compound_key
+from schemas import Candidate, Fact, ItemFacts, PolicySkill, compound_key
+from schemas.items import MAX_EXCERPT
 from streams.caching import LruCache
 from streams.language import joined_vocabulary
 from streams.policies import privacy_of
@@ -35,6 +37,7 @@ class Deps:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.privacy = privacy_of(settings)
+        self._with_excerpts = settings.reasoner == "llm"
         self.merge_limits = limits_of(settings)
         self.ring_limits = RingLimits(
             rankings=settings.open_rankings // SLOTS, waiting=settings.waiting_selections // SLOTS
@@ -53,8 +56,18 @@ class Deps:
 
     def listed_facts(self, domain: str, candidate: Candidate) -> ItemFacts:
         """Return the facts of an item in a list; an id alone has the catalogue's."""
-        known = self.catalogue.get(domain, candidate.item_id) if candidate.is_id_alone else None
-        return self.facts_of(domain, known or candidate)
+        return self.facts_of(domain, self._listed(domain, candidate))
+
+    def _listed(self, domain: str, candidate: Candidate) -> Candidate:
+        return (self.catalogue.get(domain, candidate.item_id) if candidate.is_id_alone else None) or candidate
+
+    def facts_for(self, skill: PolicySkill | None, domain: str, candidate: Candidate) -> ItemFacts:
+        """Return a listed item's facts, with the skill's quoted values that its text mentions."""
+        item = self.listed_facts(domain, candidate)
+        if skill is None or not any(line.quote for line in skill.attributes):
+            return item
+        text = item.excerpt or excerpt_of(self._listed(domain, candidate))
+        return with_mentioned(item, self.privacy.redact_work(text, MAX_EXCERPT).text, quoted_values(skill))
 
     def facts_of(self, domain: str, candidate: Candidate) -> ItemFacts:
         """Return the learnable facts of an item by the domain's parser, cached."""
@@ -64,7 +77,7 @@ class Deps:
         if known is not None and vars(known[0]) == vars(candidate):
             return known[1]
         parser, numbers = parser_for(domain, self.settings.parsers), self.settings.numbers.get(domain, {})
-        read = read_item(candidate, domain, parser, self.privacy, numbers)
+        read = read_item(candidate, domain, parser, self.privacy, numbers, with_excerpt=self._with_excerpts)
         _count_private(read.found)
         if read.failure:
             logger.warning("an item of %s cannot be read (%s): nothing is learned from it", domain, read.failure)

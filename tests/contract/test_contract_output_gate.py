@@ -107,7 +107,7 @@ def chunk(value: str) -> str:
 
 
 PROMPTS: dict[str, Callable[[str], str]] = {
-    "evolve.v2": evolve,
+    "evolve.v3": evolve,
     "slim.v1": extraction,
     "understand.v1": correction,
     "listen.v2": chunk,

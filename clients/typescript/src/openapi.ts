@@ -412,6 +412,11 @@ export interface components {
             weakened_at?: number | null;
             /** @default false */
             pinned: boolean;
+            /**
+             * @description An item's words in which a model found the value.
+             * @default
+             */
+            quote: string;
             /** @default [] */
             evidence: [
                 string,
@@ -1119,7 +1124,7 @@ export interface components {
             /** @default rules */
             reasoner: string;
             model?: string | null;
-            /** @description The prompt's file and version, such as `evolve.v2`. */
+            /** @description The prompt's file and version, such as `evolve.v3`. */
             prompt?: string | null;
             prompt_hash?: string | null;
             /** @default 0 */
@@ -1225,7 +1230,7 @@ export interface components {
          * @description The reason why the merge refused a proposal.
          * @enum {string}
          */
-        RefusalReason: "unknown-attribute" | "no-evidence" | "also-reinforced" | "capped" | "pinned" | "full" | "already-so" | "private";
+        RefusalReason: "unknown-attribute" | "no-evidence" | "also-reinforced" | "capped" | "pinned" | "full" | "already-so" | "private" | "withheld";
         /** @description A proposal that did not enter the skill. */
         RefusedProposal: {
             attribute_id: string;

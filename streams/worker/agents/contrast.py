@@ -61,7 +61,8 @@ class ContrastAgent:
 
     async def _on_ranking(self, event: Any, ranking: Ranking, position: Position) -> str:
         ranking = without_unproven_fields(ranking, self._deps.ranking_key)
-        parse, limits = partial(self._deps.listed_facts, ranking.domain), self._deps.ring_limits
+        skill = self._tables.skills.read(compound_key(ranking.user_id, ranking.domain))
+        parse, limits = partial(self._deps.facts_for, skill, ranking.domain), self._deps.ring_limits
         wish = self._deps.privacy.opt_out(ranking.instruction)
         instruction = self._deps.redact_instruction(ranking.instruction, ranking.domain)
         injected = self._deps.privacy.injected(ranking.injected, ranking.domain)

@@ -97,9 +97,14 @@ class EvolveAgent:
     async def _on_command(self, event: Any, record: SkillCommand, position: Position) -> str:
         return await self._skills.apply_step(event, record, lambda now: self._step.command(now, record, position))
 
-    async def visit(self, event: Any, visit: Interaction, item: ItemFacts, position: Position) -> None:
+    async def visit(self, event: Any, visit: Interaction, position: Position) -> None:
         """Apply an interaction to an existing skill, for the agent `prior`."""
-        await self._skills.apply_step(event, visit, lambda state: self._step.visit(state, visit, item, position))
+        await self._skills.apply_step(
+            event, visit, lambda now: self._step.visit(now, visit, self._item(now, visit), position)
+        )
+
+    def _item(self, state: EvolveState, record: Interaction | Feedback) -> ItemFacts:
+        return self._deps.facts_for(state.skill, record.domain, record.item)
 
     async def _on_contrast(self, event: Any, contrast: Contrast, position: Position) -> str:
         skills, memories = self._skills, self._tables.memories
@@ -175,9 +180,8 @@ class EvolveAgent:
         await self._producer.send(event, ChoiceOutcome.TOPIC, key, encode(outcome), partition, is_there_now)
 
     async def _on_feedback(self, event: Any, feedback: Feedback, position: Position) -> str:
-        item = self._deps.facts_of(feedback.domain, feedback.item)
         outcome = await self._skills.apply_step(
-            event, feedback, lambda now: self._step.apply_signal(now, feedback, item, position)
+            event, feedback, lambda now: self._step.apply_signal(now, feedback, self._item(now, feedback), position)
         )
         kind = feedback.signal if feedback.signal in self._step.signals.weights else metrics.OTHER
         domain = metrics.DOMAINS[feedback.domain]
@@ -196,8 +200,8 @@ class EvolveAgent:
         return outcome
 
     async def _correct(self, event: Any, correction: Correction, position: Position, as_said: str) -> EvolveOutcome:
-        items = [self._deps.listed_facts(correction.domain, candidate) for candidate in correction.items]
         state = self._skills.read(correction, self._tables.receipt(correction.user_id))
+        items = [self._deps.facts_for(state.skill, correction.domain, candidate) for candidate in correction.items]
         understood = Interpretation()
         if self._step.skip_outcome(state, correction, position) is None:
             vocabulary = self._deps.vocabulary(self._tables, correction.user_id, correction.domain)

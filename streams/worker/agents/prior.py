@@ -31,7 +31,7 @@ def define(worker: Worker, evolve: EvolveAgent) -> None:
                 await tables.profiles.write(event, key, effects.profile)
         # Outside the locks: an erasure takes them while it holds the user's lock, so this could deadlock.
         if effects.outcome is not PriorOutcome.FORGOTTEN:
-            await evolve.visit(event, interaction, item, position)
+            await evolve.visit(event, interaction, position)
         return effects.outcome.value
 
     executor = KeyedExecutor(RecordDispatcher(worker, "prior", {Interaction: on_interaction}))

@@ -79,7 +79,7 @@ class RankingPipeline:
         epoch = self._tables.erasure_epoch(request.user_id)
         retrieved = self._retrieve(request, state, epoch)
         short, slim_by = await self._extract(request, state, epoch)
-        items = [self._deps.listed_facts(request.domain, candidate) for candidate in request.candidates]
+        items = [self._deps.facts_for(state.skill, request.domain, candidate) for candidate in request.candidates]
         known = {item.item_id for item in items}
         companions = {name: share for name, share in retrieved.companions.items() if name in known}
         session = request.occurred_at, request.session_id

@@ -67,7 +67,7 @@ class TestPrompt:
     def test_prompt_matches_the_golden_file(self) -> None:
         contrast = a_contrast(DUNE, LEFT, instruction="Something vast, please", facets=FACETS)
 
-        assert asked(contrast).prompt == golden("evolve.v2")
+        assert asked(contrast).prompt == golden("evolve.v3")
 
     def test_facets_are_cut_after_easy_contrasts(self) -> None:
         long = [item_facts(f"i{n}", *(f"mood: m{n}{k} {'x y ' * 9}" for k in range(6))) for n in range(9)]
@@ -75,12 +75,12 @@ class TestPrompt:
         contrast = a_contrast(DUNE, facets=told, instruction="x " * 150).model_copy(update={"unchosen": tuple(long)})
         full = asked(contrast, budget=9_000, gate=EVERYTHING).prompt
 
-        for budget in range(count_tokens(full) + 100, 1_200, -40):
+        for budget in range(count_tokens(full) + 100, 1_300, -40):
             prompt = asked(contrast, budget=budget, gate=EVERYTHING).prompt
             told_now, left = community(prompt), prompt.split("<left>")[1].count("(no title)")
             assert left == 3 or len(told_now) == 7
             assert told_now == ["(nothing)"] or f"<request>\n{'x ' * 149}x\n" in prompt
-        assert community(asked(contrast, budget=1_200, gate=EVERYTHING).prompt) == ["(nothing)"]
+        assert community(asked(contrast, budget=1_300, gate=EVERYTHING).prompt) == ["(nothing)"]
 
     def test_facet_cannot_be_quoted_or_discovered(self) -> None:
         told = a_facet("loves: westerns", 0.9, about="genre: western")

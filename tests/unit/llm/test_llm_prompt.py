@@ -20,7 +20,7 @@ from tests.openai_server import Act, Do, OpenAiServer
 from tests.unit.llm.llm_builders import client_of, contrast, item, section
 
 LEAST_TOKENS, BUDGET = 1_200, 1_500
-TAGS = ["request", "community", "profile", "left", "chosen", "new"]
+TAGS = ["request", "community", "profile", "left", "chosen", "text", "new"]
 
 
 def asked(event: Contrast, held: PolicySkill, budget: int = BUDGET) -> EvolveQuestion | None:
@@ -215,11 +215,11 @@ async def test_an_answer_becomes_a_proposal_with_its_provenance(reasoner: LlmRea
     assert found.weakened == ()
     assert found.reasons == {NOIR: "the chosen item has genre: Noir"}
     by = found.reasoned_by
-    assert (by.reasoner, by.model, by.calls, by.fallback, by.prompt) == ("llm", "fake", 1, None, "evolve.v2")
+    assert (by.reasoner, by.model, by.calls, by.fallback, by.prompt) == ("llm", "fake", 1, None, "evolve.v3")
     assert by.prompt_hash is not None
     assert len(by.prompt_hash) == 16
     assert by.prompt_tokens > 0
-    assert server.bodies[0]["response_format"]["json_schema"]["name"] == "evolve_v2"
+    assert server.bodies[0]["response_format"]["json_schema"]["name"] == "evolve_v3"
 
 
 async def test_an_injected_model_can_only_name_offered_lines(reasoner: LlmReasoner, server: OpenAiServer) -> None:

@@ -1,0 +1,68 @@
+"""A model quotes an item's text; the worker counts the value in the texts of later lists."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from operators.learning.fold import fold
+from schemas import Candidate, Contrast, PolicySkill, Ranking, RankRequest, Selection, SkillDiff
+from schemas.skills import ONE
+from tests.fake_log import FakeDeployment, settings_in
+from tests.openai_server import Act, OpenAiServer
+
+VALUE = "preference:style:slow-burn"
+TEXTS = ("A slow-burn romance by the sea.", "A loud heist.", "Slow burn westerns and cows.")
+QUOTED = [{"quote": "A slow-burn romance", "value": "slow-burn", "dimension": "style"}]
+
+
+def items(number: int) -> tuple[Candidate, ...]:
+    """Return new items with always the same texts."""
+    return tuple(
+        Candidate(item_id=f"i{number}{place}", title=f"No. {number}{place}", description=text, metadata={"genre": "x"})
+        for place, text in enumerate(TEXTS)
+    )
+
+
+def choose(deployment: FakeDeployment, number: int, place: int) -> None:
+    shown, at = items(number), datetime.now(UTC)
+    names = {"ranking_id": f"r{number}", "user_id": "ann", "occurred_at": at}
+    deployment.log.put(Ranking(event_id=f"e{number}", domain="films", candidates=shown, **names))
+    deployment.log.put(Selection(event_id=f"s{number}", item_id=shown[place].item_id, **names))
+
+
+def having(contrast: Contrast) -> Sequence[str]:
+    return [item.item_id for item in (contrast.chosen, *contrast.unchosen) if ("style", "slow-burn") in item.facts]
+
+
+async def test_a_quoted_value_counts_in_later_lists_and_requests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with OpenAiServer(Act(says={"quoted": QUOTED})) as server:
+        url = server.base_url
+        settings = settings_in(tmp_path, reasoner="llm", llm_base_url=url, llm_model="fake", llm_attempts=1)
+        deployment = FakeDeployment(settings, monkeypatch)
+        worker = deployment.worker()
+        for number, place in enumerate((0, 2, 1, 0, 2)):
+            choose(deployment, number, place)
+            await worker.quiet()
+        request = {"event_id": "q", "request_id": "q", "user_id": "ann", "domain": "films", "candidates": items(9)}
+        deployment.log.put(RankRequest(**request, occurred_at=datetime.now(UTC)))
+        await worker.quiet()
+        await worker.stop()
+
+    log = deployment.log
+    first, *later = log.values(Contrast)
+    assert having(first) == []
+    assert [sorted(having(each)) for each in later] == [[f"i{n}0", f"i{n}2"] for n in range(1, 5)]
+    diffs = log.values(SkillDiff)
+    lines = [{line.attribute_id: line for line in fold(diffs[:n]).popitem()[1].attributes}[VALUE] for n in (1, 2, 3)]
+    assert [line.quote for line in lines] == ["A slow-burn romance"] * 3
+    # Taken, taken again, left.
+    assert lines[0].taken == ONE < lines[1].taken > lines[2].taken
+    assert lines[0].expected < lines[1].expected
+    assert log.values(PolicySkill)[-1].attributes == fold(diffs).popitem()[1].attributes
+    # Two of three offered items had it, and four of five taken ones: it ranks both before the loud heist.
+    ranked = [item.item_id for item in log.values(Ranking)[-1].candidates]
+    assert ranked[2] == "i91"
