@@ -109,6 +109,7 @@ class Settings(BaseSettings):
 
     reasoner: Author = Field("rules", description="The reasoner: rules, or llm.")
     on_llm_failure: OnLlmFailure = Field(OnLlmFailure.RULES, description="Without answer: rules, wait, dead-letter.")
+    verdict_weight: float = Field(0.25, ge=0, le=1, description="A model's verdict, as a part of a choice.")
     llm_base_url: str | None = Field(
         None,
         pattern=r"^https?://([^\s/@]*@)?[^\s/:@]+(:\d+)?(/\S*)?$",

@@ -14,9 +14,9 @@ from streams.settings import Settings
 
 
 def limits_of(settings: Settings) -> MergeLimits:
-    """Return the limits of the merge, with the configured session length and declared numbers."""
+    """Return the limits of the merge, with the configured verdicts, sessions and numbers."""
     session = timedelta(seconds=settings.session_idle_seconds)
-    return replace(DEFAULT_LIMITS, session=session, numbers=settings.numbers)
+    return replace(DEFAULT_LIMITS, session=session, numbers=settings.numbers, verdict_weight=settings.verdict_weight)
 
 
 def evolve_of(settings: Settings, limits: MergeLimits = DEFAULT_LIMITS) -> EvolveStep:

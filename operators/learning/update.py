@@ -69,8 +69,8 @@ def resolve_choice(
     proposal = validated.proposal
     verdicts: dict[str, tuple[int, int]] = {}
     if proposal.reasoned_by.model is not None:
-        weight = int(limits.verdict_weight * ONE)
-        verdicts = dict.fromkeys(proposal.reinforced, (weight, 0)) | dict.fromkeys(proposal.weakened, (0, weight))
+        weight, supported = int(limits.verdict_weight * ONE), (*proposal.reinforced, *fact_ids(proposal.discovered))
+        verdicts = dict.fromkeys(supported, (weight, 0)) | dict.fromkeys(proposal.weakened, (0, weight))
     contrast = with_quoted(contrast, proposal.quoted) if proposal.quoted else contrast
     taken = (contrast.chosen, *contrast.also)
     lesson = lesson_of(skill, contrast, usual)
@@ -191,7 +191,7 @@ class EvidenceUpdate:
         for name, fact in zip(fact_ids(facts), facts, strict=True):
             unknown.setdefault(name, fact)
         new = [
-            self._discovered(name, fact, shown, met, now, weight)
+            self._discovered(name, fact, shown, met, now, weight, verdicts)
             for name, fact in unknown.items()
             if name not in self.taken
         ]
@@ -278,10 +278,12 @@ class EvidenceUpdate:
         if kind is SkillChangeKind.REINFORCED:
             self.confirmed.add(name)
 
-    def _discovered(self, name: str, fact: Fact, shown: ListEvidence, met: int, now: int, weight: int) -> Attribute:
+    def _discovered(
+        self, name: str, fact: Fact, shown: ListEvidence, met: int, now: int, weight: int, verdicts: Verdicts
+    ) -> Attribute:
         # A value that was only left is no value that the person takes: such a line has no support yet.
         is_taken = name in shown.taken
-        taken = shown.part(name) * weight // ONE if is_taken else 0
+        taken = shown.part(name) * weight // ONE + verdicts.get(name, (0, 0))[0] if is_taken else 0
         expected = initial_expected(self.usual.get(name, 0), shown.expected.get(name, 0) * weight // ONE, met)
         return from_fact(
             fact,

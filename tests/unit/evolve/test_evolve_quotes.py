@@ -31,7 +31,9 @@ from schemas.skills import Attribute
 from streams.llm.client import LlmClient
 from streams.policies import DEFAULT_GATE as GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
-from tests.builders import a_contrast, a_skill, an_attribute, item_facts
+from streams.settings import Settings
+from streams.steps import limits_of
+from tests.builders import a_contrast, a_proposal, a_skill, an_attribute, item_facts
 from tests.openai_server import Act, OpenAiServer
 from tests.unit.llm.llm_builders import client_of
 
@@ -192,3 +194,19 @@ async def test_a_model_quotes_the_text_over_http() -> None:
     assert [(each.proposed, each.why) for each in diff.refused] == [
         (SkillChangeKind.DISCOVERED, RefusalReason.UNSUPPORTED)
     ]
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.25, 1.0])
+def test_verdicts_and_discovered_facts_add_the_configured_part_of_a_choice(weight: float) -> None:
+    contrast = a_contrast(["genre: noir", "mood: dark", "era: 1940s"], [["genre: saga"]])
+    skill = a_skill(an_attribute("genre: noir", taken=ONE, expected=ONE), version=3)
+    limits = limits_of(Settings(verdict_weight=weight))
+
+    def counts(reasoned_by: Provenance) -> dict[str, int]:
+        proposal = a_proposal(["genre: noir"], ["mood: dark"], reasoned_by=reasoned_by)
+        diff = resolve_choice(skill, validate(proposal, skill, contrast, PRIVACY, GATE), contrast, limits=limits)
+        return {line.value: line.taken for line in merge(skill, diff).attributes}
+
+    by_rules, by_model = counts(Provenance()), counts(BY_MODEL)
+    more = {value: by_model[value] - by_rules[value] for value in by_rules}
+    assert more == {"noir": weight * ONE, "dark": weight * ONE, "1940s": 0, "saga": 0}
