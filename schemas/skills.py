@@ -174,8 +174,7 @@ class SkillSession(Model):
 _UNSEEN = r"\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
 _WORD = r"""[^\s"'`|,:;<>\[\]{}\\=*_@~^""" + _UNSEEN + "]+"
 _PHRASE = f"{_WORD}(?: {_WORD})*"
-_LISTS = (f"{part}: {_PHRASE}(?:, {_PHRASE})*" for part in ("likes", "avoids", "now"))
-_PARTS = "|".join((*_LISTS, f"style: {_PHRASE}(?:, {_PHRASE})?"))
+_PARTS = "|".join(f"{part}: {_PHRASE}(?:, {_PHRASE})*" for part in ("likes", "avoids", "now", "style"))
 # The form of a slim skill's text, so that a host can quote it: no line break, quotation mark, bracket or invisible
 # sign, and a bar only between its parts. The producer promises it; readers do not check it.
 SLIM_TEXT = rf"^(?:(?:{_PARTS})(?: \| (?:{_PARTS}))*)?$"

@@ -1,5 +1,6 @@
 """Wishes about answers: typed on cards and in skills, one value per dimension, in every prompt text."""
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -19,6 +20,7 @@ from operators.stated import describe_statement
 from operators.steps import EvolveState, EvolveStep
 from schemas import ANSWER_VALUES, Card, CardChangeKind, Chunk, Directive, PolicySkill, Speaker, Stance, Tier, Turn
 from schemas.cards import CardAction, CardCommand, CardLineInput
+from schemas.skills import SLIM_TEXT
 from schemas.statements import Correction
 from streams.language import RULES
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
@@ -196,4 +198,7 @@ def test_one_value_per_dimension_holds_the_latest(wishes: list[tuple[str, str]])
     assert {each.dimension: each.value for each in card.lines} == latest
     assert len(card.lines) == len(latest)
     assert fold(diffs)[USER, DOMAIN].stated == skill.stated
-    assert slim(skill, gate=OUTPUT_GATE).tokens <= 30
+    for budget in (30, 80):
+        found = slim(skill, budget, gate=OUTPUT_GATE)
+        assert found.tokens <= budget
+        assert re.match(SLIM_TEXT, found.text)
