@@ -31,7 +31,8 @@ MAX_EVIDENCE = 3
 MAX_QUOTE = 120
 MAX_RECENT = 32
 # The sixteen likes and two style phrases of the longest slim skill.
-MAX_SLIM_LINES = 18
+# Sixteen likes, six wishes about answers, two styles.
+MAX_SLIM_LINES = 24
 MAX_POPULAR = 8_192
 MAX_USUAL = 512
 MAX_SESSIONS = 2
@@ -210,7 +211,7 @@ class SlimSkill(UserDomainEvent, topic="slim-skills"):
     session_until: UtcDatetime | None = Field(None, exclude_if=is_empty)
     now: tuple[Label, ...] = Field((), max_length=2, exclude_if=is_empty)
     session_text: Text = Field("", exclude_if=is_empty, json_schema_extra={"pattern": SLIM_TEXT})
-    style: Annotated[str, Field(max_length=120)] = ""
+    style: Annotated[str, Field(max_length=400)] = ""
     lines: SlimLines = Field(default=(), exclude_if=is_empty, description="The lines of `text`, in its words.")
     session_lines: SlimLines = Field(default=(), exclude_if=is_empty, description="The lines of `session_text`.")
     tokens: int = Field(ge=0, description="Length of `text` in o200k tokens.")

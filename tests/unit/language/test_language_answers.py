@@ -16,6 +16,7 @@ from operators.language.chunks import chunk_id, derived_corrections
 from operators.language.corrections import understand
 from operators.learning.fold import fold
 from operators.slim import slim
+from operators.slim.statements import phrase
 from operators.stated import describe_statement
 from operators.steps import EvolveState, EvolveStep
 from schemas import ANSWER_VALUES, Card, CardChangeKind, Chunk, Directive, PolicySkill, Speaker, Stance, Tier, Turn
@@ -169,6 +170,26 @@ def test_a_wish_in_a_conversation_with_a_domain_reaches_its_skill() -> None:
     (correction,) = derived_corrections(USER, chunk_id(USER, chunk), chunk, findings, lambda _: ())
 
     assert (correction.domain, correction.directives[0].value) == ("films", "de")
+
+
+def test_all_wishes_fit_beside_likes_and_styles() -> None:
+    likes = (an_attribute(f"genre: {name}", Tier.HIGH, taken=9_000, support=9) for name in ("noir", "crime", "war"))
+    skill = a_skill(*likes)
+    for dimension in ANSWER_VALUES:
+        value = max((value for name, value in WISHES if name == dimension), key=lambda v: len(phrase(dimension, v)))
+        said = Directive(stance=Stance.PREFERS, dimension=dimension, value=value)
+        event = Correction(event_id=dimension, occurred_at=NOW, user_id=USER, domain=DOMAIN, directives=(said,))
+        read = understand(event, (), skill, privacy=PRIVACY, reader=RULES)
+        effects = EvolveStep(slim_tokens=200, privacy=PRIVACY, gate=OUTPUT_GATE).correct(
+            EvolveState(skill), event, (), read
+        )
+        assert effects.version is not None
+        skill = effects.version.skill
+
+    found = slim(skill, 200, gate=OUTPUT_GATE)
+    assert len(found.style) > 120
+    assert len([line for line in found.lines if line.dimension in ANSWER_VALUES]) == 6
+    assert set(found.likes) == {"noir", "crime", "war"}
 
 
 @given(st.lists(st.sampled_from(WISHES), min_size=1, max_size=12))
