@@ -35,11 +35,16 @@ MAX_OPTIONS = 4
 MAX_BELIEFS = 16
 MAX_FACETS = 10
 MAX_SUPPORTERS = 8
+MAX_RANK_REASON = 120
 
 # Log-likelihoods of the chances that an unknown item suits, in 1/1024 nat; the best is 0.
 Beliefs = Annotated[tuple[Annotated[int, Field(ge=-(2**24), le=0)], ...], Field(min_length=2, max_length=MAX_BELIEFS)]
 # `item:` with an item's id or, inside a worker only, `user:` with a pseudonym.
 Neighbour = Annotated[str, Field(min_length=3, max_length=261, pattern=r"^(item|user):")]
+
+
+# Why a model ranked an item where it stands, in its words.
+RankReason = Annotated[str, Field(max_length=MAX_RANK_REASON)]
 
 
 class Facet(Model):
@@ -138,6 +143,9 @@ class Injected(Model):
     facets_by: Provenance | None = Field(None, description="Only where an LLM wrote the facets.")
     slim_by: Provenance | None = Field(None, description="Only where an LLM wrote the slim skill.")
     repaired: int = Field(0, ge=0, description="Ids that a model omitted, invented or repeated.")
+    reasons: dict[ItemIdField, RankReason] = Field(
+        default_factory=dict, max_length=MAX_CANDIDATES, exclude_if=is_empty, description="A model's reason per item."
+    )
 
 
 class Ranking(Event, topic="rankings"):

@@ -144,6 +144,7 @@ class Settings(BaseSettings):
     task_slim: bool = Field(True, description="Likes that a request asks for come first in its slim skill.")
     ranker: Literal["deterministic", "listwise"] = Field("deterministic", description="Or listwise, by an LLM.")
     rank_orders: int = Field(2, ge=1, le=8, description="Presentation orders that an LLM's ranking averages.")
+    rank_reasons: bool = Field(False, description="Store an LLM's reason for each ranked item, of lists up to 20.")
     rank_skill: Literal["full", "none"] = Field("full", description="Lines that rank; a model reads the slim skill.")
     statinit: bool = Field(True, description="Start skills from a user's history.")
     cold_start: bool = Field(True, description="Start users without history from the domain's global skill.")

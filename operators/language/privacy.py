@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final, Self
+from typing import Final, Self, TypeVar
 
 from operators.attributes import MAX_ID_CHARS
 from operators.language.ports import KindCounts, RedactedText, Redactor
@@ -14,8 +14,10 @@ from operators.numbers import NO_NUMBERS, Numbers
 from operators.options import Category
 from operators.statinit import Parser, facts_of, generic
 from schemas import Candidate, Facet, Injected, ItemFacts, OptOut
+from schemas.events import MAX_RANK_REASON
 from schemas.items import MAX_EXCERPT
 
+NameT = TypeVar("NameT", bound=str)
 # The kind of an item that fails in `read_item`.
 UNREADABLE: Final = "unreadable"
 # Domains where users choose by the part of a town.
@@ -130,10 +132,16 @@ class Privacy:
             kept["facets"] = self.facets(injected.facets, domain)
         if injected.slim_skill:
             kept["slim_skill"] = self.redact_about_person(injected.slim_skill, domain, 2_000).text
+        if injected.reasons:
+            kept["reasons"] = self.redact_reasons(injected.reasons, domain)
         for name in ("rank_skill", "reasoner", "arm"):
             if (value := getattr(injected, name)) and self.redact_about_person(value, domain, 2_000).found:
                 kept[name] = None
         return injected.model_copy(update=kept) if kept else injected
+
+    def redact_reasons(self, reasons: Mapping[NameT, str], domain: str) -> dict[NameT, str]:
+        """Return a model's reasons per item without personal data."""
+        return {name: self.redact_about_person(text, domain, MAX_RANK_REASON).text for name, text in reasons.items()}
 
     def facets(self, facets: tuple[Facet, ...], domain: str) -> tuple[Facet, ...]:
         """Return the facets without personal data."""

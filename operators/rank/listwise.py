@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from operators.attributes import fact_id
 from operators.evolve.proposals import ReasonerUnavailable
@@ -19,6 +20,7 @@ from operators.llm import CORRECTION_TOKENS, MAX_PROMPT_TOKENS, ModelClient, ask
 from operators.prompts import as_data, template
 from operators.tokens import count_tokens
 from schemas import MAX_CANDIDATES, Facet, Fact, ItemFacts, Provenance
+from schemas.events import MAX_RANK_REASON
 
 PROMPT = "rank-listwise.v1"
 _LETTERS = "ABCDEFGHJKLMNOPQRSTU"
@@ -52,11 +54,12 @@ class RankTask:
 
 @dataclass(frozen=True)
 class LlmRanking:
-    """A model's order, best first, and its number of repairs."""
+    """A model's order, best first, its number of repairs, and its reasons by item id."""
 
     order: tuple[str, ...]
     reasoned_by: Provenance
     repaired: int = 0
+    reasons: Mapping[str, str] = field(default_factory=dict)
 
 
 def repair(order: Sequence[str], candidates: Sequence[ItemFacts]) -> tuple[tuple[str, ...], int]:
@@ -108,12 +111,14 @@ class ListwiseRanker:
     """Asks a model for a permutation of the candidates.
 
     Small models copy the presented order, which carries no information, so another of `orders` presentations is tried.
-    If all answers are copies they all count, and the seed breaks the ties.
+    If all answers are copies they all count, and the seed breaks the ties. With `reasons`, the first answer also has a
+    reason for each item (C.3) of a list whose keys are letters: the reply has no room for more.
     """
 
     client: ModelClient
     orders: int
     gate: OutputGate
+    reasons: bool = False
 
     async def rank(self, task: RankTask) -> LlmRanking:
         """Return the candidates in a strict order.
@@ -125,31 +130,40 @@ class ListwiseRanker:
         copies: list[tuple[str, ...]] = []
         own: list[tuple[str, ...]] = []
         records: list[Provenance] = []
-        repaired = 0
+        repaired, reasons = 0, dict[str, str]()
         for number, shown in enumerate(presentations(task.items, task.seed, self.orders + 1)):
             if number >= self.orders and own:
                 break
             try:
-                answer, record = await self._ask_one(task, shown)
+                found, record = await self._ask_one(task, shown, self.reasons and not number)
             except ReasonerUnavailable:
                 if not records:
                     raise
                 break
-            order, repairs = repair(answer, shown)
+            order, repairs = repair([name for name, _ in found], shown)
             repaired += repairs
+            reasons = reasons or {name: why for name, why in reversed(found) if why}
             copied = order == tuple(item.item_id for item in shown)
             (copies if copied else own).append(order)
             records.append(record)
-        return LlmRanking(by_mean_rank(own or copies, task.seed), total_cost(records), repaired)
+        return LlmRanking(by_mean_rank(own or copies, task.seed), total_cost(records), repaired, reasons)
 
-    async def _ask_one(self, task: RankTask, shown: Sequence[ItemFacts]) -> tuple[list[str], Provenance]:
+    async def _ask_one(
+        self, task: RankTask, shown: Sequence[ItemFacts], with_reasons: bool
+    ) -> tuple[list[tuple[str, str]], Provenance]:
+        """Return the named items, each with its reason, if any."""
         by_key: dict[str, str] = dict(zip(candidate_keys(len(shown)), (item.item_id for item in shown), strict=True))
         named = list(by_key)
-        keys = {"type": "string", "enum": named}
-        ranking = {"type": "array", "items": keys, "minItems": len(named), "maxItems": len(named)}
+        entry: dict[str, Any] = {"type": "string", "enum": named}
+        if with_reasons := with_reasons and len(named) <= len(_LETTERS):
+            entry = strict_object({"key": entry, "why": {"type": "string", "maxLength": MAX_RANK_REASON}})
+        ranking = {"type": "array", "items": entry, "minItems": len(named), "maxItems": len(named)}
         prompt = render_prompt(task, shown, gate=self.gate)
         reply = await ask(self.client, PROMPT, prompt, strict_object({"ranking": ranking}))
-        return [by_key[key] for key in reply.answer["ranking"]], reply.reasoned_by(PROMPT)
+        answer = [
+            (e["key"], as_data(e["why"], MAX_RANK_REASON)) if with_reasons else (e, "") for e in reply.answer["ranking"]
+        ]
+        return [(by_key[key], why) for key, why in answer], reply.reasoned_by(PROMPT)
 
 
 @dataclass(frozen=True)

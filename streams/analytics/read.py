@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -164,7 +164,8 @@ class EvidenceChoice:
     """The choice behind a piece of evidence.
 
     `place` is the rank of the item, 1 the top. `taken` holds item ids, the chosen one first; `shown` holds them in the
-    ranking's order. Without the ranking in the snapshot, `shown` is the contrast's and `ranked_by` None.
+    ranking's order, and `reasons` a ranking model's words by item id. Without the ranking in the snapshot, `shown` is
+    the contrast's and `ranked_by` None.
     """
 
     title: str
@@ -175,13 +176,15 @@ class EvidenceChoice:
     instruction: str
     ranked_by: str | None
     skill_version: int | None
+    reasons: dict[str, str] = field(default_factory=dict)
 
 
 _CHOICES = """
 SELECT k.event_id, coalesce(nullif(k.chosen_title, ''), i.title, ''), k.ranking_id, k.chosen_rank,
        [k.chosen_item_id] || k.also_item_ids,
        coalesce(r.item_ids, [k.chosen_item_id] || k.also_item_ids || k.unchosen_item_ids),
-       coalesce(k.instruction, ''), r.ranked_by, coalesce(r.skill_version, k.skill_version)
+       coalesce(k.instruction, ''), r.ranked_by, coalesce(r.skill_version, k.skill_version),
+       coalesce(from_json(r.injected::JSON -> '$.reasons', '"MAP(VARCHAR, VARCHAR)"'), MAP {})
 FROM contrasts k
 LEFT JOIN rankings r ON r.user_id = k.user_id AND r.ranking_id = k.ranking_id
 LEFT JOIN items i ON i.item_id = k.chosen_item_id

@@ -190,6 +190,7 @@ _REFUSED = {
     "full": "the profile is full",
     "already-so": "it is so already",
     "private": "it is private, and private data is not stored",
+    "withheld": "its words may not reach a model",
 }
 
 

@@ -191,6 +191,7 @@ def _moved(con: DuckDBPyConnection, step: LineEvent, choice: EvidenceChoice | No
     if change is not None:
         before, after = (None if tier is None else str(tier) for tier in (change.before, change.after))
         moved = {"kind": change.kind.value, "tier_before": before, "tier_after": after, "reason": change_reason(change)}
+        moved["quote"] = change.discovered.quote if change.discovered else ""
     if judged is not None:
         moved |= {"verdict": str(judged.verdict), "quoted": judged.quoted and judged.quoted.value}
     return moved | {

@@ -54,10 +54,12 @@ def change_line(change: "SkillChange") -> str:
 
 
 def change_reason(change: "SkillChange") -> str:
-    """Word the reason of a change; a discovered line has its counts."""
+    """Word the reason of a change; a discovered line has its quote or its counts."""
     from operators.learning.evidence import describe_counts, is_counted  # noqa: PLC0415 - keeps `--help` fast
 
     line = change.discovered
+    if line and line.quote and not change.reason:
+        return f"in the item's words: “{line.quote}”"
     return change.reason or (describe_counts(line.taken, line.expected) if line and is_counted(line) else "")
 
 

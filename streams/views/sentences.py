@@ -83,6 +83,7 @@ class LineStep(BaseModel):
     reason: str = ""
     verdict: str | None = None
     quoted: str | None = None
+    quote: str = ""  # of a value that a model found in an item's text
     analysis: str = ""
     trigger: DiffTrigger | None = None
     ranking: EvidenceChoice | None = None
@@ -116,7 +117,9 @@ def sentence(step: LineStep) -> str:
     ranking = step.ranking
     request = f"You had asked for “{ranking.instruction}”." if ranking and ranking.instruction else ""
     event = _choice(step) if step.trigger is None else _signal(step, step.trigger)
-    return " ".join(filter(None, (request, event, _effect(step), _verdict(step))))
+    reason = ranking.reasons.get(ranking.taken[0]) if ranking else None
+    why = f"A model had ranked it number {ranking.place}: “{reason}”." if ranking and reason else ""
+    return " ".join(filter(None, (request, event, why, _effect(step), _verdict(step))))
 
 
 def _seeded(step: LineStep) -> str:
@@ -173,7 +176,9 @@ def _effect(step: LineStep) -> str:
     if after is None:
         return "It left the profile."
     if before is None:
-        return f"It is new in the profile: {SURE[after] if after != 'silent' else 'counted, it says nothing yet'}."
+        by_model = f" A model found it in the words “{step.quote}”." if step.quote else ""
+        sure = SURE[after] if after != "silent" else "counted, it says nothing yet"
+        return f"It is new in the profile: {sure}.{by_model}"
     if before == after:
         return "It counts a little less now." if step.kind == "weakened" else ""
     return f"It went from “{SURE[before]}” to “{SURE[after]}”."

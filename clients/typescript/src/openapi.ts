@@ -797,7 +797,8 @@ export interface components {
          * @description The choice behind a piece of evidence.
          *
          *     `place` is the rank of the item, 1 the top. `taken` holds item ids, the chosen one first; `shown` holds them in the
-         *     ranking's order. Without the ranking in the snapshot, `shown` is the contrast's and `ranked_by` None.
+         *     ranking's order, and `reasons` a ranking model's words by item id. Without the ranking in the snapshot, `shown` is
+         *     the contrast's and `ranked_by` None.
          */
         EvidenceChoice: {
             title: string;
@@ -808,6 +809,9 @@ export interface components {
             instruction: string;
             ranked_by: string | null;
             skill_version: number | null;
+            reasons?: {
+                [key: string]: string;
+            };
         };
         /** @description One line of collaborative context: similar users' taste (paper 2.2). */
         Facet: {
@@ -909,6 +913,10 @@ export interface components {
              * @default 0
              */
             repaired: number;
+            /** @description A model's reason per item. */
+            reasons?: {
+                [key: string]: string;
+            };
         };
         /** @description A model's verdict on one line, with its quoted fact. */
         Judgement: {
@@ -965,6 +973,8 @@ export interface components {
             reason: string;
             verdict?: string | null;
             quoted?: string | null;
+            /** @default  */
+            quote: string;
             /** @default  */
             analysis: string;
             trigger?: components["schemas"]["DiffTrigger"] | null;

@@ -12,6 +12,22 @@ LEFT JOIN skill_changes c
     AND c.attribute_id = j.judgement ->> '$.attribute_id' AND c.kind <> 'seeded'
 WHERE d.calls > 0;
 
+-- One row per value that a model discovered by quoting an item's text, with the quote.
+CREATE VIEW quotations AS
+SELECT d.user_id, d.domain, d.version, d.occurred_at, d.event_id, d.evidence_item_id, d.model,
+       c.change ->> '$.attribute_id' AS attribute_id, c.change ->> '$.discovered.quote' AS quote
+FROM skill_diffs d,
+     LATERAL (SELECT unnest(from_json(d.document::JSON -> '$.changes', '["JSON"]')) AS change) c
+WHERE d.calls > 0 AND quote IS NOT NULL;
+
+-- One row per item of a ranking for which a model gave its reason (SAGER_RANK_REASONS), with its place; 1 is the top.
+CREATE VIEW ranking_reasons AS
+SELECT r.user_id, r.domain, r.occurred_at, r.ranking_id, e.entry.key AS item_id,
+       list_position(r.item_ids, e.entry.key) AS place, e.entry.value AS reason
+FROM rankings r,
+     LATERAL (SELECT unnest(map_entries(from_json(r.injected::JSON -> '$.reasons', '"MAP(VARCHAR, VARCHAR)"'))) AS entry) e
+WHERE r.llm_calls > 0;
+
 -- One row per change of a skill, with the event and the reasoner behind it; versions without changes too. From a model:
 -- its analysis of the choice, its verdict on the line, and the fact that it quoted. Without a choice: the signal,
 -- correction or abstention behind it, and the person's words. Their statements are in statement_changes.

@@ -107,6 +107,7 @@ class RankingPipeline:
             ranked_by=ranking.reasoned_by,
             slim_by=slim_by,
             repaired=ranking.repaired,
+            reasons=self._deps.privacy.redact_reasons(ranking.reasons, request.domain),
             fit=statements.fit_in_order(items, ranking.order),
         )
 

@@ -68,7 +68,7 @@ def models_of(settings: Settings) -> Models:
     client, gate = shared_client(settings), output_gate(settings)
     return Models(
         extract=LlmExtract(client, gate=gate) if settings.extract_by == "llm" else None,
-        rank=ListwiseRanker(client, orders=settings.rank_orders, gate=gate) if ranks else None,
+        rank=ListwiseRanker(client, settings.rank_orders, gate, settings.rank_reasons) if ranks else None,
     )
 
 

@@ -8,11 +8,24 @@ import pytest
 from typer.testing import CliRunner
 
 from operators.evolve.proposals import COUNTS, Proposal
+from operators.evolve.quotes import Quotation
 from operators.history import line_steps
 from operators.language.corrections import understand
 from operators.learning.evidence import describe_proof
 from operators.steps.evolve import EvolveState, EvolveStep
-from schemas import ONE, Candidate, Correction, Directive, Event, PolicySkill, SkillDiff, Stance, Tier
+from schemas import (
+    ONE,
+    Candidate,
+    Correction,
+    Directive,
+    Event,
+    Fact,
+    PolicySkill,
+    Provenance,
+    SkillDiff,
+    Stance,
+    Tier,
+)
 from schemas.events import Contrast, Feedback, Interaction, Ranking
 from streams.analytics import read
 from streams.analytics.read import EvidenceChoice
@@ -84,6 +97,32 @@ def test_items_that_were_taken_together_are_not_counted_as_left(store: DuckDBSto
     assert step.ranking is not None
     assert list(step.ranking.taken) == ["a", "b"]
     assert set(step.ranking.shown) == set("abcd")
+
+
+def test_a_models_quotation_and_its_reason_for_the_item_are_stored_and_explained(store: DuckDBStore) -> None:
+    ranking, contrast = a_choice(also=())
+    why = "It has the fog that you like."
+    injected = ranking.injected.model_copy(
+        update={"reasons": {"a": why, "b": ""}, "ranked_by": Provenance(reasoner="llm", model="m", calls=1)}
+    )
+    contrast = contrast.model_copy(update={"chosen": contrast.chosen.model_copy(update={"excerpt": "Fog and smoke."})})
+    quoted = Quotation(Fact(dimension="mood", value="smoke"), "Fog and smoke")
+    answer = Proposal(quoted=(quoted,), reasoned_by=Provenance(reasoner="llm", model="m", calls=1))
+    diff = seeded(STEP.finish(EvolveState(held()), contrast, answer).diff)
+    write(store, ranking.model_copy(update={"injected": injected}), contrast, diff)
+
+    found = explain(store._db, USER, DOMAIN, id_of("mood: smoke"), DEFAULT_GATE, NOW)
+
+    assert isinstance(found, LineHistory)
+    told = found.steps[-1].sentence
+    assert f"A model had ranked it number 1: “{why}”." in told
+    assert (
+        "It is new in the profile: counted, it says nothing yet. A model found it in the words “Fog and smoke”." in told
+    )
+    rows = store._db.execute("SELECT attribute_id, quote FROM quotations").fetchall()
+    assert rows == [(id_of("mood: smoke"), "Fog and smoke")]
+    reasons = store._db.execute("SELECT item_id, place, reason FROM ranking_reasons ORDER BY place").fetchall()
+    assert reasons == [("a", 1, why), ("b", 2, "")]
 
 
 def test_a_line_that_falls_with_a_stated_change_of_taste_names_that_change(store: DuckDBStore) -> None:

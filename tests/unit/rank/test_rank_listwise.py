@@ -161,6 +161,21 @@ class TestListwise:
         ranking = server.bodies[0]["response_format"]["json_schema"]["schema"]["properties"]["ranking"]
         assert (ranking["items"]["enum"], ranking["minItems"]) == (["A", "B", "C", "D"], 4)
 
+    @pytest.mark.parametrize(("number", "has_reasons"), [(20, True), (21, False)])
+    async def test_first_answer_has_a_reason_for_each_item_of_a_short_list(
+        self, client: LlmClient, server: OpenAiServer, number: int, has_reasons: bool
+    ) -> None:
+        items = tuple(item_facts(f"i{n}", "genre: noir", title=f"No. {n}") for n in range(number))
+
+        found = await ListwiseRanker(client, 2, OUTPUT_GATE, reasons=True).rank(RankTask(items, instruction="3"))
+
+        assert sorted(found.order) == sorted(item.item_id for item in items)
+        reasons = dict.fromkeys((item.item_id for item in items), "Because of its facts.")
+        assert found.reasons == (reasons if has_reasons else {})
+        schemas = [body["response_format"]["json_schema"]["schema"]["properties"] for body in server.bodies]
+        asked = [each["ranking"]["items"]["type"] for each in schemas]
+        assert asked[:2] == (["object", "string"] if has_reasons else ["string", "string"])
+
     async def test_repeated_keys_are_repaired_and_counted(self, client: LlmClient, server: OpenAiServer) -> None:
         server.always = Act(Do.REPEAT)
 

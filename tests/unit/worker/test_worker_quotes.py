@@ -9,6 +9,7 @@ import pytest
 from operators.learning.fold import fold
 from schemas import Candidate, Contrast, PolicySkill, Ranking, RankRequest, Selection, SkillDiff
 from schemas.skills import ONE
+from streams.worker.reasoning.llm import close_clients
 from tests.fake_log import FakeDeployment, settings_in
 from tests.openai_server import Act, OpenAiServer
 
@@ -51,6 +52,7 @@ async def test_a_quoted_value_counts_in_later_lists_and_requests(
         deployment.log.put(RankRequest(**request, occurred_at=datetime.now(UTC)))
         await worker.quiet()
         await worker.stop()
+        await close_clients()
 
     log = deployment.log
     first, *later = log.values(Contrast)
@@ -66,3 +68,24 @@ async def test_a_quoted_value_counts_in_later_lists_and_requests(
     # Two of three offered items had it, and four of five taken ones: it ranks both before the loud heist.
     ranked = [item.item_id for item in log.values(Ranking)[-1].candidates]
     assert ranked[2] == "i91"
+
+
+async def test_a_ranking_has_the_models_reasons_without_personal_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = [{"key": key, "why": f"{key}: mail jane.doe@example.com"} for key in "ABC"]
+    async with OpenAiServer(Act(says={"ranking": order})) as server:
+        model = {"llm_base_url": server.base_url, "llm_model": "fake", "llm_attempts": 1, "rank_orders": 1}
+        settings = settings_in(tmp_path, ranker="listwise", rank_reasons=True, **model)
+        deployment = FakeDeployment(settings, monkeypatch)
+        worker = deployment.worker()
+        request = {"event_id": "q", "request_id": "q", "user_id": "ann", "domain": "films", "candidates": items(9)}
+        deployment.log.put(RankRequest(**request, occurred_at=datetime.now(UTC)))
+        await worker.quiet()
+        await worker.stop()
+        await close_clients()
+
+    [ranking] = deployment.log.values(Ranking)
+    reasons = ranking.injected.reasons
+    assert reasons.keys() == {item.item_id for item in items(9)}
+    assert all("mail" in why and "jane" not in why for why in reasons.values())
