@@ -25,7 +25,7 @@ IMPORTED_OBJECTS = 100_000
 HEADINGS: dict[str, dict[str, str]] = {
     "Getting started": {"demo": "local", "up": "local", "import": "importing"}
     | dict.fromkeys(("doctor", "config"), "deployment"),
-    "A person's policy": {"policy": "policy", "slim": "skills", "mcp": "processes"},
+    "A person's policy": {"policy": "policy", "mcp": "processes"},
     "Data and analysis": {"sql": "sql", "replay": "skills", "global-skill": "skills", "schemas": "deployment"},
     "Operations": dict.fromkeys(("worker", "materialize", "serve", "webhooks", "console"), "processes")
     | dict.fromkeys(("topics", "acls", "token"), "deployment")

@@ -1,14 +1,11 @@
-"""`sager dead-letters`: list refused records, and replay them."""
+"""`sager dead-letters`: replay refused records."""
 
-from functools import partial
 from typing import Annotated
 
 import typer
 
 from streams.cli.options import AsJson, Bootstrap, Since, connected_settings, examples, moment_ms
-from streams.cli.output import FAILED, ProgressBars, format_value, note, print_json, print_rows, printable
-
-NEWEST = 20
+from streams.cli.output import FAILED, ProgressBars, note, print_json, printable
 
 Reason = Annotated[list[str] | None, typer.Option(help="With this reason; repeatable.", metavar="REASON")]
 Stage = Annotated[list[str] | None, typer.Option(help="Refused by this stage; repeatable.", metavar="STAGE")]
@@ -16,46 +13,10 @@ Stage = Annotated[list[str] | None, typer.Option(help="Refused by this stage; re
 app = typer.Typer()
 group = typer.Typer(
     no_args_is_help=True,
-    help="Look at refused records, and replay them.",
-    epilog=examples("sager dead-letters list --since 24h"),
+    help="Replay refused records; `sager sql` lists them.",
+    epilog=examples('sager sql "FROM dead_letters"', "sager dead-letters replay --reason internal-error --since 7d"),
 )
 app.add_typer(group, name="dead-letters")
-
-
-@group.command("list", epilog=examples("sager dead-letters list --since 24h --reason invalid --json"))
-def list_(
-    reason: Reason = None,
-    stage: Stage = None,
-    since: Since = None,
-    limit: Annotated[int, typer.Option(min=0, help="The number to print; all are counted.", metavar="N")] = NEWEST,
-    as_json: AsJson = False,
-    bootstrap: Bootstrap = None,
-) -> None:
-    """List refused records, newest first, and count them by reason.
-
-    `sager sql "FROM dead_letters"` has their bytes.
-    """
-    from streams.operations.dead_letters import LetterFilter, list_letters, summary  # noqa: PLC0415
-
-    chosen = connected_settings(bootstrap)
-    filters = LetterFilter(reasons=frozenset(reason or ()), stages=frozenset(stage or ()), since_ms=moment_ms(since))
-    with ProgressBars() as progress:
-        found = list_letters(chosen, filters, limit, partial(progress.update, "dead letters"))
-    letters = [summary(each, each.letter.event_id in found.replayed) for each in found.newest]
-    counts = {
-        "total": found.total,
-        "by_reason": dict(found.by_reason.most_common()),
-        "replayed": len(found.replayed),
-        "forgotten": found.forgotten,
-    }
-    if as_json:
-        print_json({**counts, "letters": letters})
-        return
-    print_rows(letters, "dead letters", whole=["event id"])
-    reasons = format_value(counts["by_reason"]) or "none"
-    note(f"{found.total:,} in all: {reasons}; {len(found.replayed):,} of them replayed")
-    if found.forgotten:
-        note(f"{found.forgotten:,} more are of erased users: not shown and not replayed")
 
 
 @group.command(epilog=examples("sager dead-letters replay --reason internal-error --since 7d --dry-run"))

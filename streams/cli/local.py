@@ -154,7 +154,7 @@ def _show(local: "LocalPipeline", *, was_chosen: bool) -> None:
     print(f"\nIn another terminal:\n\n  export SAGER_BOOTSTRAP={local.bootstrap} SAGER_EMBEDDED=true")
     if os.environ.get("SAGER_DATA_DIR", ".sager") != str(folder):
         print(f"  export SAGER_DATA_DIR={shlex.quote(str(folder.resolve()))}")
-    print("  sager topics\n  sager import path/to/a/data/set\n  sager slim USER\n")
+    print("  sager topics\n  sager import path/to/a/data/set\n  sager policy show USER\n")
     print("Press Ctrl-C to stop. The next `sager up` in this folder continues where this one stopped.")
     sys.stdout.flush()
 

@@ -1,8 +1,8 @@
-"""`sager rebuild`, `replay`, `global-skill`, `weights` and `slim`: skills and weights."""
+"""`sager rebuild`, `replay`, `global-skill` and `weights`: all users' skills and weights."""
 
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -11,7 +11,6 @@ from streams.cli.options import (
     Bootstrap,
     Domain,
     Since,
-    User,
     connected_settings,
     examples,
     moment_ms,
@@ -20,9 +19,6 @@ from streams.cli.options import (
 from streams.cli.output import FAILED, ProgressBars, note, print_fields, print_json, print_rows, printable
 from streams.cli.policy import WAIT_SECONDS, Actor, InDomain, Reason, Wait, Yes, confirm, current_user, exit_unanswered
 from streams.exceptions import StreamsError
-
-if TYPE_CHECKING:
-    from schemas import SlimSkill
 
 FLOOR = 5
 WeightActionName = Literal["freeze", "unfreeze", "reset"]
@@ -204,49 +200,3 @@ def weights(
         print_json(found)
     else:
         print_fields(found)
-
-
-@app.command(epilog=examples("sager slim ann --domain films"))
-def slim(user: User, domain: Domain = None, as_json: AsJson = False, bootstrap: Bootstrap = None) -> None:
-    """Print a user's slim skills, as apps read them from Kafka.
-
-    With a domain: the text alone, for scripts. With --json: a list, one slim skill per domain.
-    """
-    from schemas import SlimSkill  # noqa: PLC0415
-    from streams.kafka.clients import partition_of  # noqa: PLC0415
-    from streams.kafka.scanner import Scanner  # noqa: PLC0415
-
-    skills: dict[bytes, SlimSkill] = {}
-    with Scanner(connected_settings(bootstrap)) as scanner:
-        where = scanner.partitions(SlimSkill.TOPIC)
-        for message in scanner.read([where[partition_of(user, len(where))]]):
-            _apply(skills, message.key() or b"", message.value())
-    known = {skill.domain: skill for skill in skills.values() if skill.user_id == user}
-    found = [known[name] for name in sorted(known) if domain in (None, name)]
-    if not found and known:
-        raise StreamsError(f"{user!r} has no slim skill in the domain {domain!r}, but in {', '.join(sorted(known))}")
-    if not found:
-        raise StreamsError(f"{user!r} has no slim skill: no line is certain enough, or there is no such user")
-    if as_json:
-        print_json([skill.model_dump(mode="json") for skill in found])
-        return
-    for skill in found:
-        text = skill.text_at(datetime.now(UTC))
-        shown = f"{skill.user_id}  {skill.domain}  v{skill.skill_version}  {text or '(no line is certain enough)'}"
-        print(printable(text if domain is not None else shown))
-
-
-def _apply(skills: "dict[bytes, SlimSkill]", key: bytes, value: bytes | None) -> None:
-    """Apply a record as apps do: ignore lower versions and wrong keys."""
-    from schemas import BadRecord, SlimSkill, compound_key, decode  # noqa: PLC0415
-
-    if value is None:
-        skills.pop(key, None)
-        return
-    try:
-        skill = decode(SlimSkill, value)
-    except BadRecord:  # the materializer sends a dead letter
-        return
-    before = skills.get(key)
-    if key == compound_key(skill.user_id, skill.domain) and not (before and before.skill_version > skill.skill_version):
-        skills[key] = skill

@@ -6,16 +6,12 @@ copies the dead letter to its topic with a mark, which outlives the record on th
 not see each other.
 """
 
-import heapq
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime
 from enum import StrEnum
 from functools import partial
 from itertools import islice
-from typing import Any
 
 from confluent_kafka import Message, TopicPartition
 
@@ -31,7 +27,6 @@ REPLAY_OF = "sager-replay-of"
 # Header of a dead letter's copy that marks its replay.
 REPLAYED = "sager-replayed"
 
-KEY_CHARS = 200
 FLUSH_SECONDS, BATCH = 60.0, 100
 
 
@@ -53,38 +48,17 @@ class LetterFilter:
 
 @dataclass(frozen=True, slots=True)
 class StoredLetter:
-    """A dead letter with its position, or the mark of its replay."""
+    """A dead letter with its partition, or the mark of its replay."""
 
     letter: DeadLetter
     refused_ms: int
     partition: int
-    offset: int
     is_mark: bool = False
-
-    @property
-    def refused_at(self) -> datetime:
-        """The time of sending, in UTC."""
-        return moment_of(self.refused_ms)
 
     @property
     def is_clipped(self) -> bool:
         """True if only part of the original was kept."""
         return self.letter.detail.startswith(CLIPPED)
-
-
-@dataclass
-class LetterListing:
-    """The newest matching dead letters, and counts of all matching ones."""
-
-    newest: list[StoredLetter] = field(default_factory=list)
-    by_reason: Counter[str] = field(default_factory=Counter)
-    replayed: set[str] = field(default_factory=set)
-    forgotten: int = 0  # dead letters of erased users, which are counted nowhere else
-
-    @property
-    def total(self) -> int:
-        """The number of matching ones."""
-        return self.by_reason.total()
 
 
 class Blocker(StrEnum):
@@ -118,11 +92,10 @@ def read_letters(
     scanner: Scanner,
     since_ms: int = 0,
     on_progress: OnProgress = lambda *_: None,
-    counts: LetterListing | None = None,
 ) -> Iterator[StoredLetter]:
-    """Yield all dead letters and marks, in order by partition; fill `counts`."""
+    """Yield all dead letters and marks, in order by partition."""
     # Dead letters of erased users stay on the topic for 90 days, as it is not compacted. They are skipped.
-    barrier, counts = erasure_filter_of(settings, scanner), counts or LetterListing()
+    barrier = erasure_filter_of(settings, scanner)
     where = scanner.partitions(DeadLetter.TOPIC)
     for message in scanner.read(scanner.from_time(where, since_ms) if since_ms else where, on_progress):
         try:
@@ -130,52 +103,8 @@ def read_letters(
         except BadRecord:
             continue
         sent_ms = sent_at_ms(message)
-        if barrier.covers(letter, moment_of(sent_ms)):
-            counts.forgotten += 1
-            continue
-        position = int_of(message.partition()), int_of(message.offset())
-        yield StoredLetter(letter, sent_ms, *position, header(message, REPLAYED) is not None)
-
-
-def list_letters(
-    settings: Settings, chosen: LetterFilter, limit: int, on_progress: OnProgress = lambda *_: None
-) -> LetterListing:
-    """List the newest matching dead letters; count all matching ones."""
-    listing, seen = LetterListing(), set[str]()
-
-    def matching() -> Iterator[StoredLetter]:
-        for found in read_letters(settings, scanner, chosen.since_ms, on_progress, listing):
-            name = found.letter.event_id
-            if found.is_mark:
-                # A mark is no dead letter of its own: the letter may be older than `since`.
-                listing.replayed.add(name)
-            elif name not in seen and chosen.matches(found):
-                seen.add(name)
-                listing.by_reason[found.letter.reason] += 1
-                yield found
-
-    with Scanner(settings) as scanner:
-        # At least one, because `nlargest` would read nothing for none. It keeps no other letters in memory.
-        newest = heapq.nlargest(max(1, limit), matching(), lambda each: (each.refused_ms, each.partition, each.offset))
-    listing.newest = newest[:limit]
-    listing.replayed &= seen
-    return listing
-
-
-def summary(found: StoredLetter, replayed: bool) -> dict[str, Any]:
-    """Return a dead letter as plain values, without its original."""
-    letter = found.letter
-    return {
-        "event_id": letter.event_id,
-        "refused_at": found.refused_at,
-        "stage": letter.stage,
-        "reason": letter.reason,
-        "detail": letter.detail,
-        "source": letter.source.model_dump(mode="json"),
-        "key": None if letter.key is None else letter.key[:KEY_CHARS].decode(errors="backslashreplace"),
-        "value_bytes": len(letter.value or b""),
-        "replayed": replayed,
-    }
+        if not barrier.covers(letter, moment_of(sent_ms)):
+            yield StoredLetter(letter, sent_ms, int_of(message.partition()), header(message, REPLAYED) is not None)
 
 
 def header(message: Message, name: str) -> str | None:

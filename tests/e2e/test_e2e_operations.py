@@ -44,23 +44,9 @@ def refused(settings: Settings, value: bytes, reason: str = "invalid") -> str:
     return letter.event_id
 
 
-def test_dead_letters_are_listed_and_replayed(settings: Settings, env: dict[str, str]) -> None:
-    text, binary = (
-        refused(settings, b'{"a": "\x1b[2J"}'),
-        refused(settings, b"\xff\x00abc" + b"z" * 5_000, "not-json"),
-    )
-
-    listed = sager("dead-letters", "list", "--since", "1h", env=env)
-    assert listed.returncode == 0, listed.stderr
-    assert text in listed.stdout
-    assert "2 in all: " in listed.stderr
-    assert "invalid 1" in listed.stderr
-    assert "not-json 1" in listed.stderr
-    assert "; 0 of them replayed" in listed.stderr
-    only = json.loads(sager("dead-letters", "list", "--reason", "not-json", "--json", env=env).stdout)
-    assert [each["event_id"] for each in only["letters"]] == [binary]
-
-    assert "\x1b" not in listed.stdout
+def test_dead_letters_are_replayed_once(settings: Settings, env: dict[str, str]) -> None:
+    text = refused(settings, b'{"a": "\x1b[2J"}')
+    refused(settings, b"\xff\x00abc", "not-json")
 
     dry = sager("dead-letters", "replay", "--reason", "invalid", "--dry-run", env=env)
     assert (dry.returncode, "1 would be replayed" in dry.stdout) == (0, True)
@@ -69,7 +55,6 @@ def test_dead_letters_are_listed_and_replayed(settings: Settings, env: dict[str,
     assert (first.returncode, first.stdout.strip()) == (0, "1 replayed")
     assert (again.returncode, again.stdout.strip()) == (0, "0 replayed")
     assert f"{text}: already replayed" in again.stderr
-    assert "1 of them replayed" in sager("dead-letters", "list", env=env).stderr
 
 
 @pytest.fixture

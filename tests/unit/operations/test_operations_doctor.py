@@ -152,7 +152,7 @@ def a_letter(value: bytes | None = b"x", key: bytes | None = b"ann", detail: str
     ids=["whole", "none", "just whole", "cut", "only quoted"],
 )
 def test_a_clipped_original_cannot_be_replayed(letter: DeadLetter, clipped: bool) -> None:
-    assert StoredLetter(letter, 0, 0, 0).is_clipped is clipped
+    assert StoredLetter(letter, 0, 0).is_clipped is clipped
 
 
 def test_a_hanging_check_is_an_error_after_its_time_limit() -> None:
