@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from enum import StrEnum
 
 from evaluation.community import event_at_beginning
@@ -61,7 +62,8 @@ class Rule:
 
     Without `from_history` skills start from nothing; `retrieves` uses the community's facets, companions and
     popularity, without `propagates` only from the user's own memory; `weighs_domain` adds the numbers and tastes of the
-    domain; `reason` makes a new reasoner for each run; without `counts` lines rank by their tiers.
+    domain; `reason` makes a new reasoner for each run; without `counts` lines rank by their tiers. With a
+    `session_weight`, choices without two hours of silence between them are a session.
     """
 
     name: str
@@ -75,9 +77,11 @@ class Rule:
     evolve: EvolveStep = field(default_factory=lambda: EvolveStep(privacy=KEEP_ALL, gate=OUTPUT_GATE))
     reason: Callable[[], Reason] = lambda: CountsReasoner().reason
     counts: bool = True
+    session_weight: float | None = None
 
 
-NO_SKILL, POPULATION, PRIOR, RULES, FORMER, SAGER = "no-skill", "population", "prior", "rules", "former", "sager"
+NO_SKILL, POPULATION, PRIOR, RULES, FORMER = "no-skill", "population", "prior", "rules", "former"
+SAGER, SESSIONS = "sager", "sessions"
 INCREMENTAL = EvolveStep(mode=EvolveMode.INCREMENTAL, privacy=PRIVACY, gate=OUTPUT_GATE)
 # The arms of `sager eval stream`.
 STREAM_RULES: Mapping[str, Rule] = {
@@ -95,6 +99,7 @@ STREAM_RULES: Mapping[str, Rule] = {
         ),
         Rule(FORMER, "the former learning rule: counts of facts, no numbers", weighs_domain=False),
         Rule(SAGER, "the product as it ships"),
+        Rule(SESSIONS, "the same, for an app that names sessions", session_weight=1.0),
     )
 }
 
@@ -174,7 +179,12 @@ class SkillArm:
         self._prior = interactions.PriorStep()
         self._reason = rule.reason()
         self._rank = ranking.RankStep(
-            rule.ranks, slim_tokens, retrieves=rule.retrieves, privacy=PRIVACY, gate=OUTPUT_GATE
+            rule.ranks,
+            slim_tokens,
+            retrieves=rule.retrieves,
+            session_weight=rule.session_weight or 0.0,
+            privacy=PRIVACY,
+            gate=OUTPUT_GATE,
         )
         self._learned: Weights | None = None
         self._offset = 0
@@ -222,7 +232,8 @@ class SkillArm:
         """The items of a list, with their features now."""
         skill = self._players[user_id].skill
         items = [self.plan.facts[item_id] for item_id in choice.candidates]
-        lines, context = self._lines(skill), choice.context
+        at, context = choice.taken.at, choice.context
+        lines = self._rank.session_lines(skill, self._lines(skill), at, self._session_id(skill, at))
         return items, self._rank.features_of(items, lines, context, choice.popularity, self.weights, skill.numbers)
 
     def slim(self, user_id: str, skill: PolicySkill | None = None, tokens: int | None = None, task: str = "") -> str:
@@ -234,6 +245,13 @@ class SkillArm:
     def _lines(self, skill: PolicySkill) -> Sequence[Attribute]:
         """The lines that rank."""
         return self._rank.lines(skill)
+
+    def _session_id(self, skill: PolicySkill, at: datetime) -> str | None:
+        """The session of a moment: the newest one while it lasts, else a new one."""
+        if self.rule.session_weight is None:
+            return None
+        newest = skill.sessions[-1] if skill.sessions else None
+        return newest.session_id if newest is not None and newest.until > at else f"{at:%Y%m%dT%H%M%S}"
 
     def _weights_of(self, by: RankBy) -> RankWeights:
         match by:
@@ -296,6 +314,7 @@ class SkillArm:
             facets=choice.context.facets,
             features=answer.features,
             by_sager=True,
+            session_id=self._session_id(player.skill, taken.at),
         )
         found = with_usual(contrast, self.weights.usual)
         assert isinstance(found, Contrast)  # noqa: S101

@@ -110,6 +110,13 @@ def live_session(skill: PolicySkill, session_id: str | None, now: datetime) -> S
     return next((each for each in skill.sessions if each.session_id == session_id and each.until > now), None)
 
 
+def remaining_share(session: SkillSession, now: datetime) -> float:
+    """Return the share of a session's closing silence that is left, from 1 to 0."""
+    silence = (session.until - session.last_at).total_seconds()
+    left = (session.until - now).total_seconds() / silence if silence > 0 else 0.0
+    return min(max(left, 0.0), 1.0)
+
+
 def rejects(statement: Statement, item: ItemFacts, names: Iterable[str]) -> bool:
     """True if a statement rejects an item with these fact ids."""
     if statement.bound is not None:

@@ -39,6 +39,7 @@ def rank_of(settings: Settings) -> RankStep:
         settings.slim_tokens,
         settings.task_slim,
         settings.retrieve,
+        settings.session_weight,
         gate=output_gate(settings),
         privacy=privacy_of(settings),
     )

@@ -10,7 +10,7 @@ from typing import TypeVar
 from operators.attributes import MAX_ID_CHARS
 from operators.language.answers import describe_answers
 from operators.language.output_policy import OutputGate
-from operators.learning.evidence import counts_for_tier, log_ratio
+from operators.learning.evidence import MAX_COUNT, counts_for_tier, log_ratio
 from operators.learning.fold import clip
 from operators.learning.tiers import tier_of
 from operators.prompts import visible
@@ -126,12 +126,14 @@ def typed_line(fact: Attribute | SlimFact) -> SlimLine:
     return SlimLine(dimension=name, value=phrase("", fact.value), stance="avoids" if is_avoided else "prefers")
 
 
-def with_session(attributes: tuple[Attribute, ...], lines: tuple[SessionLine, ...], now: int) -> tuple[Attribute, ...]:
-    """Add a session's counts to the lines, for ranking in it.
+def with_session(
+    attributes: tuple[Attribute, ...], lines: tuple[SessionLine, ...], now: int, weight: float = 1.0
+) -> tuple[Attribute, ...]:
+    """Add a session's counts, times `weight`, to the lines, for ranking in it.
 
-    The skill's counts contain the session's already: within the session they count twice.
+    The skill's counts contain the session's already: with a weight of 1, they count twice within the session.
     """
-    added = {line.attribute_id: line for line in lines}
+    added = {line.attribute_id: _weighed(line, weight) for line in lines}
     found = []
     for line in attributes:
         addition = added.pop(line.attribute_id, None)
@@ -142,6 +144,11 @@ def with_session(attributes: tuple[Attribute, ...], lines: tuple[SessionLine, ..
             line = line.model_copy(update={"taken": taken, "expected": expected, "tier": tier})  # noqa: PLW2901
         found.append(line)
     return (*found, *(_as_line(line, Tier.LOW, now, (line.taken, line.expected)) for line in added.values()))
+
+
+def _weighed(line: SessionLine, weight: float) -> SessionLine:
+    counts = {"taken": round(line.taken * weight), "expected": round(line.expected * weight)}
+    return line.model_copy(update={name: min(count, MAX_COUNT) for name, count in counts.items()})
 
 
 def _lasting_facts(skill: PolicySkill) -> list[Statement]:

@@ -17,7 +17,14 @@ from operators.rank.deterministic import NO_CONSTRAINTS, Constraints, instructio
 from operators.slim import relevant_to, slim
 from operators.slim.rules import Shares
 from operators.slim.statements import with_session
-from operators.stated import is_doubtful, lasting_statements, live_session, live_statements, without_avoided
+from operators.stated import (
+    is_doubtful,
+    lasting_statements,
+    live_session,
+    live_statements,
+    remaining_share,
+    without_avoided,
+)
 from operators.weights import DEFAULT_WEIGHTS, RankWeights
 from schemas import Attribute, Candidate, Facet, Features, Fit, ItemFacts, Memory, PolicySkill, SlimSkill, derived_id
 from schemas.diffs import NumberSums
@@ -76,13 +83,15 @@ class RankStep:
 
     The full skill ranks: too many words dilute a model's attention (paper 2.3, Cognitive Injection Boundary), but not a
     sum's. With `task_slim` likes that the instruction asks for come first in the slim skill. The community
-    counts if it `retrieves`.
+    counts if it `retrieves`. The choices of a session count `session_weight` times beside the long term, which has them
+    already; this weight falls to 0 with the silence that ends the session.
     """
 
     uses_skill: bool = True
     slim_tokens: int = 30
     task_slim: bool = True
     retrieves: bool = True
+    session_weight: float = 1.0
     gate: OutputGate = field(kw_only=True)
     privacy: Privacy = field(kw_only=True)
 
@@ -118,14 +127,14 @@ class RankStep:
         sure = [said for said in statements if not is_doubtful(skill, said)]
         return ListStatements(fit, Constraints.of(items, sure, fit))
 
-    @staticmethod
     def session_lines(
-        skill: PolicySkill, lines: Sequence[Attribute], now: datetime, session_id: str | None
+        self, skill: PolicySkill, lines: Sequence[Attribute], now: datetime, session_id: str | None
     ) -> Sequence[Attribute]:
         """Return the lines that rank in this session, without avoided ones."""
         held = live_session(skill, session_id, now)
-        if held is not None:
-            lines = with_session(tuple(lines), held.lines, skill.contrasts)
+        weight = 0.0 if held is None else self.session_weight * remaining_share(held, now)
+        if held is not None and weight and self.uses_skill:
+            lines = with_session(tuple(lines), held.lines, skill.contrasts, weight)
         return without_avoided(lines, live_statements(skill, now, session_id))
 
     def features_of(

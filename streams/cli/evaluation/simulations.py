@@ -59,7 +59,8 @@ def stream(
     before its choice is learned. Skills and weights learn by the steps of the worker's agents, in this process: no
     broker is needed. Arms: no-skill (the community alone), population (with the domain's numbers and tastes), prior
     (the frozen skill of the history), rules (one tier per choice), former (counts of facts, no numbers), sager (the
-    product). docs/quality.md explains the figures.
+    product), sessions (the product in sessions, which end after two hours of silence). docs/quality.md explains the
+    figures.
     """
     require_extra(*REQUIRED_EXTRA)
     from evaluation.lists import logged_plan  # noqa: PLC0415

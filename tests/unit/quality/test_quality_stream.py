@@ -98,6 +98,13 @@ async def test_all_arms_rank_the_same_choices(made, kind):
     assert plays[0].places[RankBy.MIX] != plays[-1].places[RankBy.MIX]
 
 
+async def test_only_the_arm_with_sessions_counts_them(made):
+    plain, in_sessions = [await played(name, made["uniform"]) for name in ("sager", "sessions")]
+
+    assert not any(skill.sessions for skill in plain.arm.skills.values())
+    assert all(skill.sessions for skill in in_sessions.arm.skills.values())
+
+
 # The command.
 
 
@@ -108,7 +115,7 @@ def stream(*args):
 @pytest.mark.parametrize(
     ("args", "told"),
     [
-        (("--arm", "popularity"), "no-skill, population, prior, rules, former, sager"),
+        (("--arm", "popularity"), "no-skill, population, prior, rules, former, sager, sessions"),
         (("--candidates", "rare"), "uniform, popular, exposed"),
         (("--by", "chance"), "skill, fixed, mix"),
         (("--history", "three"), "no number of visits"),

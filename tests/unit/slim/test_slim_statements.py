@@ -1,6 +1,7 @@
 """Words for now in the slim line that hosts read: marked, with their end, and never without the clock (issue 27)."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -99,6 +100,38 @@ def test_a_session_statement_is_visible_in_its_session_only(session: str | None,
 
     assert slim.text_at(NOW, session) == text
     assert slim.text_at(NOW, "s2") == slim.text_at(NOW + timedelta(hours=3), "s1") == "likes: noir, sci-fi"
+
+
+def a_session(*lines: SessionLine, minutes: int = 120) -> SkillSession:
+    return SkillSession(session_id="s1", last_at=NOW, until=a_time(minutes), events=1, lines=lines)
+
+
+NOIR_NOW = SessionLine(attribute_id="preference:genre:noir", dimension="genre", value="noir", taken=ONE, expected=512)
+
+
+@given(weight=st.floats(0, 8), minutes=st.integers(0, 150))
+def test_a_session_counts_by_its_weight_and_the_silence_that_is_left(weight: float, minutes: int) -> None:
+    skill = HELD.model_copy(update={"sessions": (a_session(NOIR_NOW),)})
+    step = replace(RANK, session_weight=weight)
+
+    def noir(minute: int, session_id: str | None = "s1") -> tuple[int, int]:
+        (found,) = [
+            each
+            for each in step.session_lines(skill, step.lines(skill), a_time(minute), session_id)
+            if each.attribute_id == NOIR_NOW.attribute_id
+        ]
+        return found.taken, found.expected
+
+    share = max(0.0, 1 - minutes / 120) * weight
+    assert noir(0, None) == noir(120) == (9 * ONE, ONE)
+    assert noir(minutes) == (9 * ONE + round(share * ONE), ONE + round(share * 512))
+
+
+def test_an_arm_without_skills_ranks_without_session_lines() -> None:
+    skill = HELD.model_copy(update={"sessions": (a_session(NOIR_NOW),)})
+    step = replace(RANK, uses_skill=False)
+
+    assert not step.session_lines(skill, step.lines(skill), NOW, "s1")
 
 
 def test_session_lines_exclude_avoided_values() -> None:
