@@ -99,7 +99,7 @@ STREAM_RULES: Mapping[str, Rule] = {
         ),
         Rule(FORMER, "the former learning rule: counts of facts, no numbers", weighs_domain=False),
         Rule(SAGER, "the product as it ships"),
-        Rule(SESSIONS, "the same, for an app that names sessions", session_weight=1.0),
+        Rule(SESSIONS, "the same, for an app that names sessions", session_weight=ranking.SESSION_WEIGHT),
     )
 }
 
