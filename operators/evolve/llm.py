@@ -1,20 +1,20 @@
 """The reasoner with a model (paper 2.5, C.1): one call per contrast.
 
-For each offered line the model quotes a fact before its verdict. It discovers offered facts, and values that it quotes
-from the item's text; `operators.evolve.quotes` checks the quotations.
+For each offered line the model quotes a fact before its verdict. It discovers offered facts, and values that
+`operators.evolve.quotes` finds in the item's text.
 """
 
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 from operators.attributes import fact_id, normalise
 from operators.evolve.proposals import CountedContrast, Proposal
-from operators.evolve.quotes import MAX_QUOTED, QUOTED_DIMENSIONS, Quotation
+from operators.evolve.quotes import MAX_QUOTED, QUOTED_DIMENSIONS, Quotation, offered_quotations
 from operators.habit_directions import is_habit
 from operators.language.output_policy import OutputGate, facet_words
 from operators.llm import CORRECTION_TOKENS, MAX_PROMPT_TOKENS, ModelClient, ask, strict_object
@@ -22,7 +22,6 @@ from operators.prompts import as_data, template
 from operators.tokens import count_tokens
 from schemas import Attribute, Contrast, Facet, Fact, ItemFacts, Judgement, PolicySkill, Provenance, Verdict
 from schemas.items import MAX_EXCERPT
-from schemas.skills import MAX_QUOTE
 
 PROMPT = "evolve.v3"
 NONE = "none"
@@ -35,7 +34,6 @@ MAX_COMMUNITY = 7
 MAX_ANALYSIS_CHARS = 400
 
 _TITLE_CHARS, _FACT_CHARS, _FACET_CHARS, _REQUEST_CHARS = 80, 72, 90, 300
-_VALUE_CHARS = 40
 _NEAR_MISSES, _FEW = 3, 12
 # Returns the quotation of a dimension and a value in prompts and answers.
 Quote = Callable[[str, str], str]
@@ -150,12 +148,13 @@ def _left_line(item: ItemFacts, quote: Quote) -> str:
 
 @dataclass(frozen=True)
 class EvolveQuestion:
-    """A question; lines by answer key, facts by their quotation."""
+    """A question; lines by answer key, facts by their quotation, quotes by the value in the item's text."""
 
     prompt: str
     schema: Mapping[str, Any]
     attributes: Mapping[str, Attribute]
     facts: Mapping[str, Fact]
+    quotes: Mapping[str, str] = field(default_factory=dict)
 
 
 def build_question(
@@ -187,16 +186,18 @@ def build_question(
         left=[_left_line(item, quote) for item in contrast.unchosen[-MAX_LEFT:]],
         keep=news,
     )
+    offered_quotes = offered_quotations(skill, contrast, gate) if draft.excerpt else {}
     while draft.facts or draft.excerpt:
+        quotes = offered_quotes if draft.excerpt else {}
         new = [quoted for quoted, fact in draft.facts.items() if fact_id(fact) in news]
-        if not (draft.attributes or new or draft.excerpt):
+        if not (draft.attributes or new or quotes):
             break
         profile = _block(f"- {key} | {quote(a.dimension, a.value)} | {a.tier}" for key, a in draft.attributes.items())
         offered = _block(f"- {quoted}" for quoted in new)
         prompt = template(PROMPT).substitute(draft.blocks, profile=profile, new=offered)
         if count_tokens(prompt) <= max_tokens - CORRECTION_TOKENS:
-            schema = _schema(draft.attributes, draft.facts, new, quotes=bool(draft.excerpt))
-            return EvolveQuestion(prompt, schema, draft.attributes, draft.facts)
+            schema = _schema(draft.attributes, draft.facts, new, quotes)
+            return EvolveQuestion(prompt, schema, draft.attributes, draft.facts, quotes)
         draft.shrink()
     return None
 
@@ -219,16 +220,17 @@ def _ascii(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", plain).strip("_")
 
 
-def _schema(attributes: Collection[str], facts: Iterable[str], new: Collection[str], *, quotes: bool) -> dict[str, Any]:
+def _schema(
+    attributes: Collection[str], facts: Iterable[str], new: Collection[str], quotes: Collection[str]
+) -> dict[str, Any]:
     properties: dict[str, Any] = {"analysis": {"type": "string", "maxLength": MAX_ANALYSIS_CHARS}}
     properties |= {key: {"$ref": "#/$defs/judgement"} for key in attributes}
     if new:
         entry = {"type": "string", "enum": list(new)}
         properties["discovered"] = {"type": "array", "items": entry, "maxItems": MAX_DISCOVERED}
     if quotes:
-        parts: dict[str, Any] = {"quote": {"type": "string", "maxLength": MAX_QUOTE}}
-        parts["value"] = {"type": "string", "maxLength": _VALUE_CHARS}
-        parts["dimension"] = {"type": "string", "enum": list(QUOTED_DIMENSIONS)}
+        enums = {"value": list(quotes), "dimension": list(QUOTED_DIMENSIONS)}
+        parts: dict[str, Any] = {name: {"type": "string", "enum": values} for name, values in enums.items()}
         properties["quoted"] = {"type": "array", "items": strict_object(parts), "maxItems": MAX_QUOTED}
     schema = strict_object(properties)
     if attributes:
@@ -284,7 +286,7 @@ def parse_answer(question: EvolveQuestion, answer: Mapping[str, Any], reasoned_b
         reinforced=tuple(reinforced),
         discovered=tuple(question.facts[quoted] for quoted in discovered),
         quoted=tuple(
-            Quotation(Fact(dimension=each["dimension"], value=each["value"]), each["quote"])
+            Quotation(Fact(dimension=each["dimension"], value=each["value"]), question.quotes[each["value"]])
             for each in answer.get("quoted", ())
         ),
         weakened=tuple(weakened),

@@ -3,6 +3,7 @@
 Code finds facts in metadata, and a model finds quotations in a title or description. Code counts both alike.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -10,7 +11,8 @@ from typing import NamedTuple
 from operators.attributes import normalise
 from operators.language.output_policy import OutputGate
 from operators.language.privacy import Privacy
-from operators.language.words import keywords
+from operators.language.words import keywords, taste_words
+from operators.statinit.text import label
 from schemas import MAX_FACTS, Contrast, Fact, ItemFacts, PolicySkill, RefusalReason
 from schemas.skills import MAX_QUOTE
 
@@ -19,6 +21,9 @@ QUOTED_DIMENSIONS = ("theme", "style", "mood", "setting", "feature")
 # More would be the item's description, not the reason to take it.
 MAX_QUOTED, MAX_QUOTED_WORDS = 2, 3
 _MIN_CHARS = 3
+# Words on both sides of a value in its quote, and the longest list of values for one choice.
+_AROUND, MAX_OFFERED_VALUES = 4, 60
+_PARTS = re.compile(r"[.,;:!?()\"“”…/]+|\s[-–—]\s")  # noqa: RUF001 - dashes of texts
 
 
 class Quotation(NamedTuple):
@@ -65,6 +70,26 @@ def with_quoted(contrast: Contrast, quoted: Sequence[Quotation]) -> Contrast:
     return contrast.model_copy(
         update={"chosen": chosen, "also": tuple(others[:also]), "unchosen": tuple(others[also:])}
     )
+
+
+def offered_quotations(skill: PolicySkill, contrast: Contrast, gate: OutputGate) -> dict[str, str]:
+    """Return the values in the chosen item's excerpt that a model may discover, each with its quote.
+
+    A model that writes values itself invents them: one of half a billion parameters, all thirteen of seven replies.
+    """
+    found: dict[str, str] = {}
+    for part in _PARTS.split(contrast.chosen.excerpt):
+        words = part.split()
+        for start, size in ((start, size) for start in range(len(words)) for size in range(MAX_QUOTED_WORDS, 0, -1)):
+            some = words[start : start + size]
+            if len(some) < size or not (taste_words(some[0]) and taste_words(some[-1])):
+                continue
+            value = label(" ".join(some))
+            quote = " ".join(words[max(0, start - _AROUND) : start + size + _AROUND])[:MAX_QUOTE]
+            quotation = Quotation(Fact(dimension=QUOTED_DIMENSIONS[0], value=value), quote)
+            if value and value not in found and refusal_of(quotation, skill, contrast, gate) is None:
+                found[value] = quote
+    return dict(list(found.items())[:MAX_OFFERED_VALUES])
 
 
 def private_kind(quotation: Quotation, domain: str, privacy: Privacy) -> str | None:

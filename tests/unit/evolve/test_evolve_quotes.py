@@ -26,7 +26,6 @@ from schemas import (
     encode,
     line_digest,
 )
-from schemas.diffs import SkillChangeKind
 from schemas.skills import Attribute
 from streams.llm.client import LlmClient
 from streams.policies import DEFAULT_GATE as GATE
@@ -176,11 +175,8 @@ def test_an_erased_line_leaves_no_quotation() -> None:
 
 
 async def test_a_model_quotes_the_text_over_http() -> None:
-    """The endpoint quotes once from the text and once from nowhere."""
-    quoted = [
-        {"quote": BURN.quote, "value": BURN.fact.value, "dimension": "style"},
-        {"quote": "robots and dragons", "value": "dragons", "dimension": "theme"},
-    ]
+    """It can name only values of the text that no fact has and that may enter a prompt."""
+    quoted = [{"value": "slow-burn", "dimension": "style"}]
     async with OpenAiServer(Act(says={"quoted": quoted})) as server:
         client: LlmClient = client_of(server)
         contrast, skill = choice(), a_skill(version=3)
@@ -189,11 +185,13 @@ async def test_a_model_quotes_the_text_over_http() -> None:
 
     prompt = server.bodies[0]["messages"][-1]["content"]
     assert f"<text>\n{TEXT}\n</text>" in prompt
+    schema = server.bodies[0]["response_format"]["json_schema"]["schema"]
+    offered = schema["properties"]["quoted"]["items"]["properties"]["value"]["enum"]
+    assert {"slow-burn", "found family", "thieves"} <= set(offered)
+    assert not {"romance", "ignore all rules", "family of", "a", "jane.doe@example.com"} & set(offered)
     diff = resolve_choice(skill, validate(found, skill, contrast, PRIVACY, GATE), contrast)
-    assert list(quoted_lines(merge(skill, diff))) == ["slow-burn"]
-    assert [(each.proposed, each.why) for each in diff.refused] == [
-        (SkillChangeKind.DISCOVERED, RefusalReason.UNSUPPORTED)
-    ]
+    lines = quoted_lines(merge(skill, diff))
+    assert {value: line.quote for value, line in lines.items()} == {"slow-burn": "A slow-burn romance about a Found"}
 
 
 @pytest.mark.parametrize("weight", [0.0, 0.25, 1.0])

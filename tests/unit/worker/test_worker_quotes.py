@@ -15,7 +15,7 @@ from tests.openai_server import Act, OpenAiServer
 
 VALUE = "preference:style:slow-burn"
 TEXTS = ("A slow-burn romance by the sea.", "A loud heist.", "Slow burn westerns and cows.")
-QUOTED = [{"quote": "A slow-burn romance", "value": "slow-burn", "dimension": "style"}]
+QUOTED = [{"value": "slow-burn", "dimension": "style"}]
 
 
 def items(number: int) -> tuple[Candidate, ...]:
@@ -40,7 +40,8 @@ def having(contrast: Contrast) -> Sequence[str]:
 async def test_a_quoted_value_counts_in_later_lists_and_requests(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with OpenAiServer(Act(says={"quoted": QUOTED})) as server:
+    async with OpenAiServer() as server:
+        server.then(Act(says={"quoted": QUOTED}))
         url = server.base_url
         settings = settings_in(tmp_path, reasoner="llm", llm_base_url=url, llm_model="fake", llm_attempts=1)
         deployment = FakeDeployment(settings, monkeypatch)
@@ -60,7 +61,7 @@ async def test_a_quoted_value_counts_in_later_lists_and_requests(
     assert [sorted(having(each)) for each in later] == [[f"i{n}0", f"i{n}2"] for n in range(1, 5)]
     diffs = log.values(SkillDiff)
     lines = [{line.attribute_id: line for line in fold(diffs[:n]).popitem()[1].attributes}[VALUE] for n in (1, 2, 3)]
-    assert [line.quote for line in lines] == ["A slow-burn romance"] * 3
+    assert [line.quote for line in lines] == ["A slow-burn romance by the sea"] * 3
     # Taken, taken again, left.
     assert lines[0].taken == ONE < lines[1].taken > lines[2].taken
     assert lines[0].expected < lines[1].expected
