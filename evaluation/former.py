@@ -5,15 +5,21 @@ from dataclasses import replace
 from typing import Any
 
 from evaluation.plans import Plan
-from evaluation.skill_arms import Rule, SkillArm, _Player, ratio_tier
+from evaluation.skill_arms import Rule, SkillArm, _Player
 from operators.attributes import fact_id, from_fact
 from operators.learning.evidence import ListEvidence, decay, initial_expected
 from operators.learning.fold import fits_document
 from operators.learning.limits import DEFAULT_LIMITS, eviction_order, is_unconfirmed
+from operators.learning.tiers import tier_of
 from operators.statinit import facts_of, parser_for
 from schemas import ONE, Abstention, Attribute, AttributeSource, Candidate, Contrast, PolicySkill, Tier
 
 _EARNED = AttributeSource.DISCOVERED
+
+
+def ratio_tier(line: Attribute) -> Tier:
+    """The tier of a line by its counts, as before lines had to prove themselves."""
+    return tier_of(line.taken, line.expected, AttributeSource.GLOBAL)
 
 
 class FormerArm(SkillArm):

@@ -15,7 +15,7 @@ from evaluation.exceptions import ArmFailed, QualityError
 from evaluation.measures import Difference, Interval, averages, hit_at, interval, paired
 from evaluation.replies import Cost
 from evaluation.simulation import Progress, no_progress, side_by_side
-from evaluation.skill_arms import INCREMENTAL, Rule
+from evaluation.skill_arms import BY_PAPER, Rule
 from evaluation.split import Case, Split
 from evaluation.warm_up import ArmOptions, StreamedArm, WarmedUp
 from operators.evolve.proposals import RulesReasoner
@@ -81,10 +81,9 @@ ARMS: Mapping[str, Entry] = dict(
         _skills(
             Rule(
                 "sager-rules",
-                "the same, but the former reasoner: one tier a choice, by rules",
-                evolve=INCREMENTAL,
+                "the same in the mode paper: one tier a choice, by rules",
+                evolve=BY_PAPER,
                 reason=lambda: RulesReasoner().reason,
-                counts=False,
             )
         ),
         _skills(Rule("sager-no-statinit", "as sager-counts, but skills start from nothing", from_history=False)),

@@ -17,7 +17,7 @@ from evaluation.measures import Places, minus, summary
 from evaluation.plans import Choice, Plan
 from evaluation.replies import CachedClient, Replies
 from evaluation.simulation import Progress, Turn, no_progress, side_by_side, simulate
-from evaluation.skill_arms import INCREMENTAL, RankBy, RankedArm, Rule, SkillArm
+from evaluation.skill_arms import BY_PAPER, RankBy, RankedArm, Rule, SkillArm
 from evaluation.stream import choose
 from operators.evolve.llm import LlmReasoner
 from operators.evolve.proposals import CountsReasoner, ReasonerUnavailable
@@ -57,7 +57,7 @@ def _weighing(weight: float) -> EvolveStep:
     return EvolveStep(limits=MergeLimits(verdict_weight=weight), privacy=PRIVACY, gate=OUTPUT_GATE)
 
 
-NO_SKILL, PRIOR, INCREMENTAL_ARM, COUNTS = "no-skill", "statinit", "incremental", "counts"
+NO_SKILL, PRIOR, PAPER, COUNTS = "no-skill", "statinit", "paper", "counts"
 BOTH = "counts-and-model"
 ARMS: Mapping[str, ModelArm] = {
     arm.rule.name: arm
@@ -65,7 +65,7 @@ ARMS: Mapping[str, ModelArm] = {
         ModelArm(Rule(NO_SKILL, "the community alone", ranks=False, learns=False)),
         ModelArm(Rule(PRIOR, "the skill that the history gives, frozen", learns=False)),
         ModelArm(
-            Rule(INCREMENTAL_ARM, "the model's verdicts, one tier a choice", evolve=INCREMENTAL, counts=False),
+            Rule(PAPER, "the mode paper: the model's verdicts, one tier a choice", evolve=BY_PAPER),
             _verdicts,
         ),
         ModelArm(Rule(COUNTS, "counts alone: the product as it ships")),
@@ -75,7 +75,7 @@ ARMS: Mapping[str, ModelArm] = {
     )
 }
 # The arms whose skills are frozen after tau choices.
-FROZEN = (INCREMENTAL_ARM, COUNTS, BOTH)
+FROZEN = (PAPER, COUNTS, BOTH)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,6 @@ from operators.language.privacy import KEEP_ALL
 from operators.learning.choice_model import ListFeatures
 from operators.learning.evidence import to_fixed_point
 from operators.learning.outcomes import outcome_of
-from operators.learning.tiers import tier_of
 from operators.options import EvolveMode
 from operators.steps import EvolveState, EvolveStep, Reason, SkillStart, learn
 from operators.steps import prior as interactions
@@ -26,7 +25,6 @@ from operators.weights import DEFAULT_WEIGHTS, RankWeights, softmax
 from schemas import (
     Abstention,
     Attribute,
-    AttributeSource,
     Contrast,
     Features,
     Interaction,
@@ -34,7 +32,6 @@ from schemas import (
     PolicySkill,
     Position,
     Profile,
-    Tier,
     Weights,
     derived_id,
 )
@@ -62,8 +59,8 @@ class Rule:
 
     Without `from_history` skills start from nothing; `retrieves` uses the community's facets, companions and
     popularity, without `propagates` only from the user's own memory; `weighs_domain` adds the numbers and tastes of the
-    domain; `reason` makes a new reasoner for each run; without `counts` lines rank by their tiers. With a
-    `session_weight`, choices without two hours of silence between them are a session.
+    domain; `reason` makes a new reasoner for each run. With a `session_weight`, choices without two hours of silence
+    between them are a session.
     """
 
     name: str
@@ -76,13 +73,12 @@ class Rule:
     weighs_domain: bool = True
     evolve: EvolveStep = field(default_factory=lambda: EvolveStep(privacy=KEEP_ALL, gate=OUTPUT_GATE))
     reason: Callable[[], Reason] = lambda: CountsReasoner().reason
-    counts: bool = True
     session_weight: float | None = None
 
 
-NO_SKILL, POPULATION, PRIOR, RULES, FORMER = "no-skill", "population", "prior", "rules", "former"
+NO_SKILL, POPULATION, PRIOR, PAPER, FORMER = "no-skill", "population", "prior", "paper", "former"
 SAGER, SESSIONS = "sager", "sessions"
-INCREMENTAL = EvolveStep(mode=EvolveMode.INCREMENTAL, privacy=PRIVACY, gate=OUTPUT_GATE)
+BY_PAPER = EvolveStep(mode=EvolveMode.PAPER, privacy=PRIVACY, gate=OUTPUT_GATE)
 # The arms of `sager eval stream`.
 STREAM_RULES: Mapping[str, Rule] = {
     rule.name: rule
@@ -91,11 +87,10 @@ STREAM_RULES: Mapping[str, Rule] = {
         Rule(POPULATION, "the community and the domain's weights, no person", ranks=False, learns=False),
         Rule(PRIOR, "the skill that the history gives, frozen", learns=False),
         Rule(
-            RULES,
-            "the former reasoner: one tier a choice, by rules",
-            evolve=INCREMENTAL,
+            PAPER,
+            "the mode paper: one tier a choice, by rules",
+            evolve=BY_PAPER,
             reason=lambda: RulesReasoner().reason,
-            counts=False,
         ),
         Rule(FORMER, "the former learning rule: counts of facts, no numbers", weighs_domain=False),
         Rule(SAGER, "the product as it ships"),
@@ -143,11 +138,6 @@ class PlayedChoice:
     order: tuple[str, ...]
 
 
-def ratio_tier(line: Attribute) -> Tier:
-    """The tier of a line by its counts, as before lines had to prove themselves."""
-    return tier_of(line.taken, line.expected, AttributeSource.GLOBAL)
-
-
 class SkillArm:
     """Skills that rank and learn as in the worker.
 
@@ -175,7 +165,7 @@ class SkillArm:
         self._by = tuple(dict.fromkeys((*by, RankBy.MIX)))
         self._weighs, self._shares = weighs, shares
         # Items are compared as the data set has them, private or not.
-        self._start = SkillStart(privacy=KEEP_ALL, from_history=rule.from_history)
+        self._start = SkillStart(privacy=KEEP_ALL, from_history=rule.from_history, mode=rule.evolve.mode)
         self._prior = interactions.PriorStep()
         self._reason = rule.reason()
         self._rank = ranking.RankStep(
@@ -276,13 +266,7 @@ class SkillArm:
     def _first_skill(self, user_id: str, profile: Profile | None, usual: Mapping[str, int]) -> PolicySkill:
         template = self.plan.populations[user_id].attributes
         event = event_at_beginning(user_id)
-        skill = self._start.skill(user_id, self.plan.domain, event, profile, template, usual)
-        if self.rule.counts:
-            return skill
-        lines = (
-            line.model_copy(update={"taken": 0, "expected": 0, "tier": ratio_tier(line)}) for line in skill.attributes
-        )
-        return skill.model_copy(update={"attributes": tuple(lines)})
+        return self._start.skill(user_id, self.plan.domain, event, profile, template, usual)
 
     def _counted(self, profile: Profile | None, visit: Interaction) -> Profile | None:
         self._offset += 1

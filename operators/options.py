@@ -20,7 +20,7 @@ class Category(StrEnum):
 
 
 class EvolveMode(StrEnum):
-    """The rule of a choice: counts, or tiers (paper 2.5)."""
+    """What moves a line: evidence, in counts; or single verdicts, one tier each (paper 2.5)."""
 
-    COUNTS = "counts"
-    INCREMENTAL = "incremental"
+    EVIDENCE = "evidence"
+    PAPER = "paper"

@@ -11,7 +11,6 @@ from operators.evolve.proposals import without_model
 from operators.language.corrections import understand
 from operators.language.privacy import read_item
 from operators.learning.fold import initial_skill
-from operators.options import EvolveMode
 from operators.stated import describe_statement
 from operators.statinit import parser_for, vocabulary_for
 from operators.steps import EvolveEffects, EvolveState, EvolveStep
@@ -135,7 +134,7 @@ class _DryRun:
             if prepared.contrast is None or prepared.outcome is not None:
                 lesson.warnings.append(f"changes nothing: {prepared.outcome}")
                 return
-            proposal = without_model(EvolveMode.COUNTS).propose(prepared.contrast, state.skill)
+            proposal = without_model(self._step.mode).propose(prepared.contrast, state.skill)
             self._learn(contrast, self._step.finish(state, prepared.contrast, proposal), lesson)
         elif done.abstention is not None:
             self._learn(done.abstention, self._step.abstain(self._state(done.abstention), done.abstention), lesson)

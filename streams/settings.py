@@ -148,7 +148,7 @@ class Settings(BaseSettings):
     rank_skill: Literal["full", "none"] = Field("full", description="Lines that rank; a model reads the slim skill.")
     statinit: bool = Field(True, description="Start skills from a user's history.")
     cold_start: bool = Field(True, description="Start users without history from the domain's global skill.")
-    evolve_mode: EvolveMode = Field(EvolveMode.COUNTS, description="counts, or incremental as in the paper.")
+    evolve_mode: EvolveMode = Field(EvolveMode.EVIDENCE, description="evidence, or paper: tiers by its rule.")
     warmup_rounds: int | None = Field(None, ge=0, description="Choices after which a skill is frozen. [never]")
 
     in_flight: int = Field(64, ge=1, le=4_096, description="Contrasts, rank requests and model calls at once.")

@@ -135,11 +135,18 @@ class RulesReasoner:
 
         reinforced = [name for name in rare if name in known_ids]
         weakened = list(self._weaken(contrast, skill, choice))
+        others = len(contrast.unchosen)
+        reasons = {
+            name: f"taken, and {round(choice.share[name] * others)} of {others} left items have it"
+            for name in reinforced
+        }
+        reasons |= dict.fromkeys(weakened, "left at a near miss, and the taken item has another value")
         fresh = [name for name in choice.most_informative() if name in rare and name not in known_ids]
         return Proposal(
             reinforced=tuple(reinforced),
             discovered=tuple(choice.facts[name] for name in fresh[: self.discoveries]),
             weakened=tuple(weakened),
+            reasons=reasons,
             reasoned_by=Provenance(reasoner=self.name),
         )
 
@@ -171,7 +178,7 @@ class CountsReasoner:
 
 def without_model(mode: EvolveMode) -> CountsReasoner | RulesReasoner:
     """Return the reasoner of a mode without a model."""
-    return CountsReasoner() if mode is EvolveMode.COUNTS else RulesReasoner()
+    return CountsReasoner() if mode is EvolveMode.EVIDENCE else RulesReasoner()
 
 
 @dataclass(frozen=True)

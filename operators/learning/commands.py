@@ -6,7 +6,7 @@ from operators.attributes import attribute_id
 from operators.evolve.proposals import refused_change
 from operators.language.output_policy import OutputGate, drop_item_evidence
 from operators.language.privacy import Privacy
-from operators.learning.evidence import counts_for_tier, counts_of
+from operators.learning.evidence import counts_for_tier, is_counted
 from operators.learning.fold import next_diff
 from operators.learning.limits import DEFAULT_LIMITS, MergeLimits, evict_to_fit
 from operators.stated import statement_id
@@ -143,8 +143,8 @@ def _set_tier(command: SkillCommand, line: Attribute) -> _CommandResult:
     if command.tier is line.tier:
         return _refuse(line.attribute_id, SkillChangeKind.SET, RefusalReason.ALREADY_SO)
     tier = command.tier or Tier.LOW
-    _, expected = counts_of(line)
-    return _CommandResult((_change(command, line, after=tier, counts=(counts_for_tier(tier, expected), expected)),))
+    counts = (counts_for_tier(tier, line.expected), line.expected) if is_counted(line) else None
+    return _CommandResult((_change(command, line, after=tier, counts=counts),))
 
 
 def _reword(skill: PolicySkill, command: SkillCommand, line: Attribute, gate: OutputGate) -> _CommandResult:
@@ -169,7 +169,6 @@ def _add(skill: PolicySkill, command: SkillCommand, requested: SkillLineInput) -
         dimension=requested.dimension,
         value=requested.value,
         tier=requested.tier,
-        taken=counts_for_tier(requested.tier),
         source=AttributeSource.STATED,
         confirmed_at=skill.contrasts,
         evidence=(Evidence(event_id=command.event_id),),

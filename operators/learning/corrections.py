@@ -15,7 +15,9 @@ from operators.learning.fold import next_diff
 from operators.learning.lesson import visit_evidence
 from operators.learning.limits import DEFAULT_LIMITS, MergeLimits
 from operators.learning.statements import StatementSubject, StatementUpdate, updated_session
+from operators.learning.tiers import TierUpdate
 from operators.learning.update import EvidenceUpdate
+from operators.options import EvolveMode
 from operators.prompts import visible
 from operators.stated import live_statements, rejects
 from schemas import MAX_WORDS, Correction, Evidence, ItemFacts, Position, Provenance, Scope, Stance, StatementChangeKind
@@ -38,11 +40,14 @@ def resolve_correction(
     *,
     privacy: Privacy,
     learns: bool = True,
+    mode: EvolveMode = EvolveMode.EVIDENCE,
 ) -> SkillDiff:
     """Return the diff of a correction."""
     evidence, usual = Evidence(event_id=correction.event_id, item_id=correction.item_id), usual or {}
     saying = StatementUpdate(skill, correction, evidence, source, limits.session)
-    counting = EvidenceUpdate(skill, evidence, limits, usual)
+    counting: EvidenceUpdate | TierUpdate = EvidenceUpdate(skill, evidence, limits, usual)
+    if mode is EvolveMode.PAPER:
+        counting = TierUpdate(skill, evidence, limits)
     update = _CorrectionUpdate(skill, correction, items, privacy, usual, learns, saying, counting)
     for read in understood.directives:
         update.apply(read)
@@ -118,7 +123,7 @@ class _CorrectionUpdate:
     usual: Mapping[str, int]
     learns: bool
     saying: StatementUpdate
-    counting: EvidenceUpdate
+    counting: EvidenceUpdate | TierUpdate
     has_changed: bool = False
     refused: list[RefusedProposal] = field(default_factory=list)
     private: list[str] = field(default_factory=list)
@@ -162,6 +167,12 @@ class _CorrectionUpdate:
                     self.saying.withdraw(said.statement_id, _SUITS)
         if not self.learns or not (self.suitable or shifted):
             return
+        if isinstance(counting, TierUpdate):
+            if self.suitable:
+                # Lines rest on the picked item, statements on the item of the correction.
+                counting.evidence = self._evidence(self.suitable[0])
+                counting.signal(self.suitable, 1.0)
+            return
         taken: Sequence[ItemFacts] = ()
         shown = ListEvidence((), {})
         if self.suitable:
@@ -169,11 +180,13 @@ class _CorrectionUpdate:
             rest = [item for item in self.items if item.item_id not in names]
             taken = self.suitable if rest else self.suitable[:1]
             shown = ListEvidence.of(taken, rest, in_order=True) if rest else visit_evidence(skill, taken[0], self.usual)
-            # Lines rest on the picked item, statements on the item of the correction.
-            counting.evidence = Evidence(event_id=self.correction.event_id, item_id=taken[0].item_id)
+            counting.evidence = self._evidence(taken[0])
             self.shown = shown
         aging = inactivity_decay(skill, self.correction.occurred_at) + (STATED_DRIFT_ROUNDS if shifted else 0)
         counting.count([fact for item in taken for fact in item.facts], shown, skill.contrasts, aged=aging)
+
+    def _evidence(self, picked: ItemFacts) -> Evidence:
+        return Evidence(event_id=self.correction.event_id, item_id=picked.item_id)
 
     @property
     def effect(self) -> str:

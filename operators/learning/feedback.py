@@ -1,6 +1,6 @@
 """Signals on items, and lists without a choice (invariants 5 and 6)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from operators.attributes import fact_ids
@@ -11,7 +11,9 @@ from operators.learning.evidence import ListEvidence, inactivity_decay
 from operators.learning.lesson import lesson_of, visit_evidence
 from operators.learning.limits import DEFAULT_LIMITS, MergeLimits
 from operators.learning.statements import StatementSubject, StatementUpdate, expired_statements, updated_session
+from operators.learning.tiers import TierUpdate
 from operators.learning.update import EvidenceUpdate
+from operators.options import EvolveMode
 from operators.stated import item_attribute, live_statements, statement_id
 from schemas import ONE, DiffTrigger, Evidence, ItemFacts, PolicySkill, Position, Provenance, SkillDiff
 from schemas.events import BEST, WORST, Abstention, Feedback, Signal
@@ -84,18 +86,25 @@ def resolve_feedback(
     limits: MergeLimits = DEFAULT_LIMITS,
     *,
     privacy: Privacy,
+    mode: EvolveMode = EvolveMode.EVIDENCE,
 ) -> SkillDiff:
-    """Return the diff of a signal: a visit's counts, weighted and signed.
+    """Return the diff of a signal: a visit's counts, weighted and signed, or a step of tiers in its direction.
 
     A negative signal weakens the item's lines only; its other facts are not evidence (invariant 5).
     """
     evidence = Evidence(event_id=feedback.event_id, item_id=item.item_id)
-    weight, names = round(abs(signed_weight) * ONE), fact_ids(item.facts)
-    found = EvidenceUpdate(skill, evidence, limits, usual or {})
-    shown = visit_evidence(skill, item, usual) if signed_weight > 0 else _rejected(names)
-    if weight:
-        facts = item.facts if signed_weight > 0 and weight >= _DISCOVERY_WEIGHT else ()
-        found.count(facts, shown, skill.contrasts, weight=weight, aged=inactivity_decay(skill, feedback.occurred_at))
+    weight = round(abs(signed_weight) * ONE)
+    found: EvidenceUpdate | TierUpdate
+    shown = None
+    if mode is EvolveMode.PAPER:
+        found = TierUpdate(skill, evidence, limits)
+        found.signal((item,), signed_weight)
+    else:
+        found, shown = EvidenceUpdate(skill, evidence, limits, usual or {}), _list_of(skill, item, signed_weight, usual)
+        if weight:
+            facts = item.facts if signed_weight > 0 and weight >= _DISCOVERY_WEIGHT else ()
+            aged = inactivity_decay(skill, feedback.occurred_at)
+            found.count(facts, shown, skill.contrasts, weight=weight, aged=aged)
     saying = StatementUpdate(skill, feedback, evidence, source, limits.session)
     suits = (item,) if signed_weight >= STATEMENT_WEIGHT else ()
     fails = (item,) if signed_weight <= -STATEMENT_WEIGHT else ()
@@ -120,8 +129,13 @@ def resolve_feedback(
     )
 
 
-def _rejected(names: Sequence[str]) -> ListEvidence:
+def _list_of(
+    skill: PolicySkill, item: ItemFacts, signed_weight: float, usual: Mapping[str, int] | None
+) -> ListEvidence:
+    if signed_weight > 0:
+        return visit_evidence(skill, item, usual)
     # A rejected item is a list of two whose other half was taken.
+    names = fact_ids(item.facts)
     left, sure = dict.fromkeys(names, ONE // 2), dict.fromkeys(names, ONE)
     return ListEvidence((), left, places=dict.fromkeys(names, (1,)), size=2, chances=sure)
 
@@ -132,15 +146,24 @@ def resolve_abstention(
     source: Position | None = None,
     usual: Mapping[str, int] | None = None,
     limits: MergeLimits = DEFAULT_LIMITS,
+    *,
+    mode: EvolveMode = EvolveMode.EVIDENCE,
 ) -> SkillDiff:
-    """Return the diff of a list without a choice: the person preferred none to its items."""
+    """Return the diff of a list without a choice: the person preferred none to its items.
+
+    In the mode `paper` it moves no tier: an unchosen item is no disliked one.
+    """
     said_before = live_statements(skill, abstention.occurred_at, abstention.session_id)
     evidence = Evidence(event_id=abstention.event_id)
-    found = EvidenceUpdate(skill, evidence, limits, usual or {})
-    lesson, aged = lesson_of(skill, abstention), inactivity_decay(skill, abstention.occurred_at)
-    found.count(
-        lesson.common_left, lesson.shown, skill.contrasts, aged=aged, numbers=lesson.numbers, forgets=lesson.forgets
-    )
+    found: EvidenceUpdate | TierUpdate
+    if mode is EvolveMode.PAPER:
+        found = TierUpdate(skill, evidence, limits)
+    else:
+        found = EvidenceUpdate(skill, evidence, limits, usual or {})
+        lesson, aged = lesson_of(skill, abstention), inactivity_decay(skill, abstention.occurred_at)
+        found.count(
+            lesson.common_left, lesson.shown, skill.contrasts, aged=aged, numbers=lesson.numbers, forgets=lesson.forgets
+        )
     return found.diff(
         abstention,
         stated=expired_statements(skill, abstention, source),

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from operators.evolve.proposals import refused_change
-from operators.learning.evidence import is_protected
 from operators.learning.fold import apply_changes, document_length, fits_document, strategy_of
 from operators.numbers import Numbers
 from operators.stated import SESSION_SILENCE
@@ -17,15 +16,13 @@ from schemas.skills import Attribute, AttributeSource, Evidence, Tier
 class MergeLimits:
     """Limits that the paper leaves open (decision 0003).
 
-    So many `protect_contradictions` demote a high line of the prior, and a line is demoted once in `weaken_window`
-    choices. `discoveries` are new lines per event. A seed may fill `seed_characters` of a skill's `characters`. After
-    `global_patience` choices an unconfirmed global line goes. `verdict_weight` is a model's verdict as a part of a
-    choice, `session` the silence that ends a session. `numbers` are declared, by domain.
+    In the mode `paper`, so many `protect_contradictions` demote a high line of the prior. A seed may fill
+    `seed_characters` of a skill's `characters`. After `global_patience` choices an unconfirmed global line goes.
+    `verdict_weight` is a model's verdict as a part of a choice, `session` the silence that ends a session. `numbers`
+    are declared, by domain.
     """
 
     protect_contradictions: int = 2
-    weaken_window: int = 5
-    discoveries: int = 3
     attributes: int = 40
     characters: int = 1_500
     seed_characters: int = 1_200
@@ -91,26 +88,33 @@ def eviction_order(
 def evict_to_fit(
     skill: PolicySkill, changes: Sequence[SkillChange], evidence: Evidence, now: int, limits: MergeLimits
 ) -> tuple[list[SkillChange], list[RefusedProposal]]:
-    """Add the necessary evictions; discoveries without room are refused."""
+    """Add the necessary evictions, lowest tiers first; a new line without room is refused."""
     kept, refused = list(changes), list[RefusedProposal]()
+    held = {line.attribute_id: line for line in skill.attributes}
     while True:
         lines = apply_changes(skill.attributes, kept, evidence, now)
         if len(lines) <= limits.attributes and fits_document(lines, limits.characters):
             return kept, refused
-        evictable = [line for line in lines if not line.pinned and not is_protected(line)]
-        touched = {change.attribute_id for change in kept}
-        discoveries = [change for change in kept if change.discovered is not None and change.before is None]
-        untouched = [line for line in evictable if line.attribute_id not in touched]
-        if not untouched and discoveries:
-            kept.remove(discoveries[-1])
-            name = discoveries[-1].attribute_id
-            refused.append(refused_change(name, discoveries[-1].kind, RefusalReason.FULL))
-        elif victims := untouched or evictable or [line for line in lines if not line.pinned]:
-            kept.append(SkillChange.of(min(victims, key=_eviction_rank), SkillChangeKind.EVICTED))
-        else:
+        new = {change.attribute_id: change for change in kept if change.discovered and change.before is None}
+        loose = [line for line in lines if not line.pinned]
+        # Lines that a person stated go last.
+        victims = [line for line in loose if line.source is not AttributeSource.STATED or line.attribute_id in new]
+        if not (victims or loose):
             return kept, refused
+        touched = {change.attribute_id for change in kept}
+        victim = min(victims or loose, key=lambda line: _eviction_rank(line, held, touched)).attribute_id
+        if (change := new.get(victim)) is not None:
+            kept.remove(change)
+            refused.append(refused_change(victim, change.kind, RefusalReason.FULL))
+        else:
+            kept = [change for change in kept if change.attribute_id != victim]
+            kept.append(SkillChange.of(held[victim], SkillChangeKind.EVICTED))
 
 
-def _eviction_rank(line: Attribute) -> tuple[bool, Tier, int, int, str]:
-    # Unconfirmed global lines go first, then the lowest tier, the least recently confirmed.
-    return not is_unconfirmed(line), line.tier, line.confirmed_at, line.support, line.attribute_id
+def _eviction_rank(
+    line: Attribute, held: Mapping[str, Attribute], touched: Collection[str]
+) -> tuple[Tier, bool, bool, int, int, str]:
+    # A line that this event weakens counts by its tier before it. Of a tier, untouched lines go first.
+    name = line.attribute_id
+    tier = max(line.tier, held[name].tier) if name in held else line.tier
+    return tier, name in touched, not is_unconfirmed(line), line.confirmed_at, line.support, name

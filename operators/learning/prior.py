@@ -1,5 +1,6 @@
 """The statistical prior: counts of interactions, and the first lines (paper 2.3)."""
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,7 +18,7 @@ from operators.learning.evidence import (
     log_ratio,
 )
 from operators.learning.tiers import tier_of
-from schemas import MAX_FACTS, ONE, Attribute, AttributeSource, Fact, Interaction, Position, Profile
+from schemas import MAX_FACTS, ONE, Attribute, AttributeSource, Fact, Interaction, Position, Profile, Tier
 
 RECENT = 15
 RECENT_IDS = 32
@@ -25,6 +26,10 @@ RECENT_IDS = 32
 MAX_LINES = 40
 # Most counters for older interactions: values per dimension, and dimensions, since an app's keys are endless.
 MAX_VALUES, MAX_DIMENSIONS = 48, 24
+# In the mode `paper`, tenths that a visit counts: of the last three, of the fourth to the fifteenth, and of older ones.
+NEWEST, NEWEST_WEIGHT, RECENT_WEIGHT, OLDER_WEIGHT = 3, 18, 10, 6
+# Its tiers from the highest: the least hundredths of a value's strength, and visits; the paper leaves them open.
+_FREQUENCY_TIERS = ((Tier.HIGH, 45, 3), (Tier.MEDIUM, 20, 2))
 
 
 def observe(
@@ -152,3 +157,46 @@ def _attribute(line: _PriorLine) -> Attribute:
     return from_fact(
         line.fact, tier, AttributeSource.PRIOR, counts=(taken, expected), support=line.support, proof=line.proof
     )
+
+
+@dataclass
+class _Frequency:
+    fact: Fact
+    weight: int = 0
+    times: int = 0
+    last: int = 0
+
+
+def frequency_prior(profile: Profile) -> tuple[Attribute, ...]:
+    """Return a history's lines without counts: tiers by frequency and recency, strongest first.
+
+    A value's strength is its part of its dimension's vector of weighted counts, from 0 to 1: unlike a share it does
+    not fall with every further value that items have, so that the same thresholds serve all dimensions.
+    """
+    found: dict[str, _Frequency] = {}
+
+    def add(fact: Fact, weight: int, times: int, at: int) -> None:
+        each = found.setdefault(fact_id(fact), _Frequency(fact))
+        each.weight, each.times, each.last = each.weight + weight * times, each.times + times, at
+
+    for dimension, values in profile.older.items():
+        for value, times in values.items():
+            add(Fact(dimension=dimension, value=value), OLDER_WEIGHT, times, 0)
+    for at, facts in enumerate(profile.recent, 1):
+        for fact in facts:
+            add(fact, NEWEST_WEIGHT if at > len(profile.recent) - NEWEST else RECENT_WEIGHT, 1, at)
+    squares: defaultdict[str, int] = defaultdict(int)
+    for each in found.values():
+        squares[each.fact.dimension] += each.weight**2
+    tiers = {name: _frequency_tier(each, squares[each.fact.dimension]) for name, each in found.items()}
+    order = sorted(found, key=lambda name: (-tiers[name], -found[name].weight, -found[name].last, name))
+    first = [(found[name], tiers[name]) for name in order[:MAX_LINES]]
+    return tuple(from_fact(each.fact, tier, AttributeSource.PRIOR, support=each.times) for each, tier in first)
+
+
+def _frequency_tier(of: _Frequency, squares: int) -> Tier:
+    for tier, strength, times in _FREQUENCY_TIERS:
+        # In whole numbers, so that every machine gives the same tier.
+        if of.times >= times and 10_000 * of.weight**2 >= strength**2 * squares:
+            return tier
+    return Tier.LOW

@@ -1,17 +1,20 @@
-"""The tier rule (paper 2.5): by counts, or by single verdicts."""
+"""The tiers of both modes: a view of the evidence, or single verdicts (paper 2.5)."""
 
-from operators.attributes import from_fact
-from operators.evolve.proposals import ValidatedProposal, refused_change
-from operators.learning.evidence import is_protected
-from operators.learning.fold import apply_changes, next_diff
-from operators.learning.limits import (
-    DEFAULT_LIMITS,
-    NEVER_CONFIRMED,
-    MergeLimits,
-    evict_to_fit,
-    is_unconfirmed,
-)
-from schemas import Contrast, PolicySkill, Position, RefusalReason, SkillChange, SkillChangeKind, SkillDiff
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from operators.attributes import fact_id, from_fact
+from operators.evolve.proposals import CountedContrast, Proposal, ValidatedProposal, refused_change
+from operators.fit import update_beliefs
+from operators.habit_directions import is_habit
+from operators.learning.evidence import is_counted, is_protected
+from operators.learning.fold import next_diff
+from operators.learning.limits import DEFAULT_LIMITS, MergeLimits, evict_to_fit
+from operators.learning.statements import expired_statements, updated_session
+from operators.stated import live_statements
+from schemas import Contrast, CountDelta, Event, ItemFacts, PolicySkill, Position
+from schemas.diffs import NumberSums, RefusalReason, RefusedProposal, SkillChange, SkillChangeKind, SkillDiff
 from schemas.skills import ONE, Attribute, AttributeSource, Evidence, Tier
 
 # The least (taken + 1) / (expected + 1) of each tier, as fractions; below the first the line is silent.
@@ -52,6 +55,12 @@ def tier_of(taken: int, expected: int, source: AttributeSource, proof: int = 0) 
     return max(found, _LOW) if source is _STATED else found
 
 
+# In the mode `paper`, a signal moves tiers from this weight on; a weaker one, such as a look, is no whole step.
+SIGNAL_WEIGHT = 0.5
+# As many as the rules discover in a choice.
+_SIGNAL_DISCOVERIES = 2
+
+
 def resolve_tiers(
     skill: PolicySkill,
     validated: ValidatedProposal,
@@ -59,49 +68,24 @@ def resolve_tiers(
     source: Position | None = None,
     limits: MergeLimits = DEFAULT_LIMITS,
 ) -> SkillDiff:
-    """Return the diff of a proposal by the tier rule.
+    """Return the diff of a choice in the mode `paper`: each verdict moves one tier.
 
-    Reinforce moves one tier up, weaken one down and never below low; a discovered line starts at low. A high line of
-    the prior goes down only after several contradictions; no line is demoted twice within the window. Unconfirmed
-    global lines are left behind; pinned and protected lines stay where room is short.
+    Discoveries begin at low. Nothing falls below low, and a high line of the prior falls only after several
+    contradictions. Only limits of size are ours.
     """
-    proposal, now = validated.proposal, skill.contrasts + 1
+    proposal, taken = validated.proposal, (contrast.chosen, *contrast.also)
     evidence = Evidence(event_id=contrast.event_id, item_id=contrast.chosen.item_id)
-    held = {a.attribute_id: a for a in skill.attributes}
-    changes: list[SkillChange] = []
-    refused = list(validated.refused)
-
-    def reason(line: Attribute) -> str:
-        return proposal.reasons.get(line.attribute_id, "")[:300]
-
-    for line in map(held.__getitem__, proposal.reinforced):
-        after = Tier(min(line.tier + 1, Tier.HIGH))
-        changes.append(SkillChange.of(line, SkillChangeKind.REINFORCED, after, reason=reason(line)))
-    discovered = [(fact, "") for fact in proposal.discovered] + [(each.fact, each.quote) for each in proposal.quoted]
-    for place, (fact, quote) in enumerate(discovered):
-        line = from_fact(fact, Tier.LOW, AttributeSource.DISCOVERED, confirmed_at=now, evidence=evidence, quote=quote)
-        if place < limits.discoveries:
-            changes.append(SkillChange.new(line, SkillChangeKind.DISCOVERED, reason=reason(line)))
-        else:
-            refused.append(refused_change(line.attribute_id, SkillChangeKind.DISCOVERED, RefusalReason.CAPPED))
-    for line in map(held.__getitem__, proposal.weakened):
-        weaker = _weakened(line, now, limits)
-        if isinstance(weaker, Tier):
-            changes.append(SkillChange.of(line, SkillChangeKind.WEAKENED, weaker, reason=reason(line)))
-        else:
-            refused.append(refused_change(line.attribute_id, SkillChangeKind.WEAKENED, weaker))
-    if now >= limits.global_patience:
-        # So many choices did not confirm these lines (paper 2.3).
-        left = [line for line in apply_changes(skill.attributes, changes, evidence, now) if is_unconfirmed(line)]
-        evicted = SkillChangeKind.EVICTED
-        changes += [SkillChange.of(line, evicted, reason=NEVER_CONFIRMED) for line in left if not line.pinned]
-    changes, full = evict_to_fit(skill, changes, evidence, now, limits)
-    return next_diff(
-        skill,
+    update = TierUpdate(skill, evidence, limits, list(validated.refused))
+    update.apply(proposal, skill.contrasts + 1)
+    beliefs = None
+    if skill.beliefs:
+        said_before = live_statements(skill, contrast.occurred_at, contrast.session_id)
+        beliefs = update_beliefs(skill, said_before, taken, (), shown=(*taken, *contrast.unchosen))
+    return update.diff(
         contrast,
-        changes=tuple(changes),
-        refused=(*refused, *full),
-        evidence=evidence,
+        stated=expired_statements(skill, contrast, source, taken) if skill.stated else (),
+        beliefs=beliefs,
+        session=updated_session(skill, contrast, source, limits.session),
         reasoned_by=proposal.reasoned_by,
         analysis=proposal.analysis[:4_000],
         judged=proposal.judged,
@@ -109,11 +93,70 @@ def resolve_tiers(
     )
 
 
-def _weakened(line: Attribute, now: int, limits: MergeLimits) -> Tier | RefusalReason:
-    if line.pinned:
-        return RefusalReason.PINNED
-    if line.weakened_at is not None and now - line.weakened_at < limits.weaken_window:
-        return RefusalReason.CAPPED
-    if is_protected(line) and line.contradictions + 1 < limits.protect_contradictions:
-        return line.tier
-    return min(line.tier, Tier(max(line.tier - 1, Tier.LOW)))
+@dataclass
+class TierUpdate:
+    """The changes of one event in the mode `paper`, while they are collected."""
+
+    skill: PolicySkill
+    evidence: Evidence
+    limits: MergeLimits
+    refused: list[RefusedProposal] = field(default_factory=list)
+    changes: list[SkillChange] = field(default_factory=list)
+    has_shifted: bool = False
+
+    def apply(self, proposal: Proposal, now: int) -> None:
+        """Move the tiers of a validated proposal; `now` counts the person's choices."""
+        held = {line.attribute_id: line for line in self.skill.attributes}
+        reasons = {name: reason[:300] for name, reason in proposal.reasons.items()}
+        up, down, come = SkillChangeKind.REINFORCED, SkillChangeKind.WEAKENED, SkillChangeKind.DISCOVERED
+        moved = [(name, up, Tier(min(held[name].tier + 1, _HIGH))) for name in proposal.reinforced]
+        discovered = [(fact, "") for fact in proposal.discovered]
+        for fact, quote in (*discovered, *((each.fact, each.quote) for each in proposal.quoted)):
+            by = AttributeSource.DISCOVERED
+            line = from_fact(fact, _LOW, by, confirmed_at=now, evidence=self.evidence, quote=quote)
+            self.changes.append(SkillChange.new(line, come, reason=reasons.get(line.attribute_id, "")))
+        for name in proposal.weakened:
+            if held[name].pinned:
+                self.refused.append(refused_change(name, down, RefusalReason.PINNED))
+            else:
+                moved.append((name, down, self._weaker(held[name])))
+        moves = [SkillChange.of(held[name], kind, to, reason=reasons.get(name, "")) for name, kind, to in moved]
+        self.changes, full = evict_to_fit(self.skill, [*moves, *self.changes], self.evidence, now, self.limits)
+        self.refused += full
+
+    def signal(self, items: Sequence[ItemFacts], weight: float) -> None:
+        """Confirm the lines of items that suit, or contradict those of others.
+
+        Facts of items that do not suit are no discoveries (invariant 5).
+        """
+        facts = {fact_id(fact): fact for item in items for fact in item.facts}
+        held = [line.attribute_id for line in self.skill.attributes if line.attribute_id in facts]
+        if weight <= -SIGNAL_WEIGHT:
+            self.apply(Proposal(weakened=tuple(held)), self.skill.contrasts)
+        elif weight >= SIGNAL_WEIGHT:
+            best = CountedContrast(facts, dict.fromkeys(facts, 0.0), frozenset()).most_informative()
+            fresh = [facts[name] for name in best if name not in held]
+            self.apply(Proposal(tuple(held), tuple(fresh[:_SIGNAL_DISCOVERIES])), self.skill.contrasts)
+
+    def diff(self, event: Event, **fields: Any) -> SkillDiff:
+        """Return the diff of an event with these changes."""
+        found: dict[str, Any] = {"changes": tuple(self.changes), "refused": self.refused, "evidence": self.evidence}
+        found |= {"count_delta": _end_of_counts(self.skill), "shifted": self.has_shifted}
+        return next_diff(self.skill, event, **found | fields)
+
+    def _weaker(self, line: Attribute) -> Tier:
+        if is_protected(line) and line.contradictions + 1 < self.limits.protect_contradictions:
+            return line.tier
+        return min(line.tier, Tier(max(line.tier - 1, Tier.LOW)))
+
+
+def _end_of_counts(skill: PolicySkill) -> CountDelta | None:
+    # A skill that the mode `evidence` learned, also one in a replay, would rank by its counts for ever.
+    sums = skill.numbers
+    counted = [line for line in skill.attributes if is_counted(line) and not is_habit(line.attribute_id)]
+    has_sums = sums is not None and any((*sums.pulls.values(), *sums.curves.values()))
+    if not (counted or has_sums):
+        return None
+    # Decay does not reach stated lines.
+    stated = {line.attribute_id: (0, 0) for line in counted if line.source is _STATED}
+    return CountDelta(forget=1, begun=stated, numbers_forget=1, numbers=NumberSums() if has_sums else None)

@@ -82,13 +82,15 @@ def select(
     *,
     gate: OutputGate,
     numbers: Mapping[str, float] = MappingProxyType({}),
+    all_eligible: bool = False,
 ) -> tuple[str, ...]:
     """Select the lines of the slim text, with hysteresis.
 
     A selected like keeps its place until it may not leave the skill any more, or until a like without room is clearly
     stronger. A like joins at the strength of a high line and leaves below medium, so that one near either threshold
     does not come and go with each choice. An empty text takes the strongest ones. A style phrase stays until it may not
-    leave the skill any more. `numbers` are the person's weights, which order the lines about them.
+    leave the skill any more. `numbers` are the person's weights, which order the lines about them. If `all_eligible`, a
+    like joins at medium, as in the paper.
     """
     likes, styles = phrases(skill, population, gate=gate, numbers=numbers)
     avoids = tuple(stated_avoidances(skill, gate)) if skill.stated else ()
@@ -102,7 +104,7 @@ def select(
         return _fit_budget(tuple(some), _joint_styles(styles), budget, avoids)
 
     held = [like for like, line in likes.items() if line.attribute_id in skill.slim_lines]
-    joining = [like for like in likes if like not in held and conviction(like) >= _JOIN_STRENGTH]
+    joining = [like for like in likes if like not in held and (all_eligible or conviction(like) >= _JOIN_STRENGTH)]
     if not held and not joining:
         joining = sorted(likes, key=conviction, reverse=True)
     line = fitting((*held, *joining))

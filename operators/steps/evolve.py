@@ -117,7 +117,7 @@ class EvolveStep:
     chain_key: bytes | None = None
     warmup_rounds: int | None = None
     graph: GraphLimits | None = None
-    mode: EvolveMode = EvolveMode.COUNTS
+    mode: EvolveMode = EvolveMode.EVIDENCE
     signals: SignalWeights = DEFAULT_SIGNALS
 
     def prepare(
@@ -168,10 +168,10 @@ class EvolveStep:
         validated = ValidatedProposal(answer)
         if not answer.is_empty:
             validated = validate(answer, skill, contrast, self.privacy, self.gate)
-        if self.mode is EvolveMode.COUNTS:
-            diff = resolve_choice(skill, validated, contrast, source, state.usual, self.limits, state.popularity)
-        else:
+        if self.mode is EvolveMode.PAPER:
             diff = resolve_tiers(skill, validated, contrast, source, self.limits)
+        else:
+            diff = resolve_choice(skill, validated, contrast, source, state.usual, self.limits, state.popularity)
         return self.effects(EvolveOutcome.EVOLVED, state, diff)
 
     def visit(
@@ -181,8 +181,8 @@ class EvolveStep:
         skill = state.skill
         if not (remaining := known_items((item,), visit, state.receipt, source)):
             return EvolveEffects(EvolveOutcome.FORGOTTEN, skill)
-        # A skill before its first choice will start with the profile that has this visit.
-        if not skill.version or self.mode is not EvolveMode.COUNTS:
+        # A skill before its first choice will start with the profile that has this visit. The paper evolves by choices.
+        if not skill.version or self.mode is EvolveMode.PAPER:
             return EvolveEffects(EvolveOutcome.COUNTED, skill)
         is_in_profile = skill.counted_until is not None and visit.occurred_at <= skill.counted_until
         if is_in_profile or has_learned(skill, visit.event_id, source):
@@ -197,15 +197,14 @@ class EvolveStep:
     ) -> EvolveEffects:
         """Apply a signal on an item; a skill may begin with it."""
         skill = state.skill
-        if not (remaining := known_items((item,), feedback, state.receipt, source)):
+        if not (known := known_items((item,), feedback, state.receipt, source)):
             return EvolveEffects(EvolveOutcome.FORGOTTEN, skill)
         if (outcome := self.skip_reason(skill, feedback, source)) is not None:
             return EvolveEffects(outcome, skill)
-        weight = self.signals.weight_of(feedback)
-        if weight is None:
+        if (weight := self.signals.weight_of(feedback)) is None:
             return EvolveEffects(EvolveOutcome.UNKNOWN_SIGNAL, skill)
         diff = resolve_feedback(
-            skill, feedback, remaining[0], weight, source, state.usual, self.limits, privacy=self.privacy
+            skill, feedback, known[0], weight, source, state.usual, self.limits, privacy=self.privacy, mode=self.mode
         )
         return self.effects(EvolveOutcome.FEEDBACK, state, diff)
 
@@ -245,6 +244,7 @@ class EvolveStep:
             self.limits,
             privacy=self.privacy,
             learns=learns,
+            mode=self.mode,
         )
         return self.effects(EvolveOutcome.CORRECTED, state, diff)
 
@@ -267,7 +267,7 @@ class EvolveStep:
         if not shown:
             return EvolveEffects(EvolveOutcome.FORGOTTEN, skill)
         remaining = abstention.model_copy(update={"shown": shown})
-        diff = resolve_abstention(skill, remaining, source, state.usual, self.limits)
+        diff = resolve_abstention(skill, remaining, source, state.usual, self.limits, mode=self.mode)
         return self.effects(EvolveOutcome.ABSTAINED, state, diff)
 
     def command(self, state: EvolveState, command: SkillCommand, source: Position | None = None) -> EvolveEffects:
@@ -289,14 +289,15 @@ class EvolveStep:
         evolved = merge(skill, diff)
         if self.slim_tokens is not None:
             mine: dict[str, float] = {}
-            if state.weights is not None:
+            by_tiers = self.mode is EvolveMode.PAPER
+            if state.weights is not None and not by_tiers:
                 mine = number_weights(evolved, state.weights)
                 declared = self.limits.numbers.get(skill.domain, NO_NUMBERS)
                 trade_off = trade_off_of(evolved, mine, state.weights, declared, self.gate)
                 if trade_off != skill.trade_off:
                     diff = diff.model_copy(update={"trade_off": trade_off})
                     evolved = evolved.model_copy(update={"trade_off": trade_off})
-            lines = select(evolved, self.slim_tokens, state.shares, gate=self.gate, numbers=mine)
+            lines = select(evolved, self.slim_tokens, state.shares, gate=self.gate, numbers=mine, all_eligible=by_tiers)
             if lines != skill.slim_lines:
                 diff = diff.model_copy(update={"slim_lines": lines})
                 evolved = evolved.model_copy(update={"slim_lines": lines})

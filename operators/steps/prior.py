@@ -11,7 +11,8 @@ from operators.graph.items import GraphLimits, MemoryUpdate, remember_choice
 from operators.language.privacy import Privacy
 from operators.learning.fold import initial_skill
 from operators.learning.limits import DEFAULT_LIMITS, MergeLimits, fit_seed
-from operators.learning.prior import observe, statinit
+from operators.learning.prior import frequency_prior, observe, statinit
+from operators.options import EvolveMode
 from schemas import Attribute, Event, Interaction, ItemFacts, Memory, PolicySkill, Position, Profile, Receipt
 
 
@@ -74,11 +75,15 @@ class PriorStep:
 
 @dataclass(frozen=True)
 class SkillStart:
-    """Seed of new skills: the user's history, else the domain's template."""
+    """Seed of new skills: the user's history, else the domain's template.
+
+    In the mode `paper` a history gives tiers by frequency, without counts.
+    """
 
     limits: MergeLimits = DEFAULT_LIMITS
     from_history: bool = True
     from_template: bool = True
+    mode: EvolveMode = EvolveMode.EVIDENCE
     privacy: Privacy = field(kw_only=True)
 
     def skill(
@@ -93,7 +98,9 @@ class SkillStart:
         """Return the skill before the first choice, of history or template."""
         lines: Sequence[Attribute]
         if profile is not None and profile.interactions:
-            lines = statinit(profile, usual) if self.from_history else ()
+            by_tiers, lines = self.mode is EvolveMode.PAPER, ()
+            if self.from_history:
+                lines = frequency_prior(profile) if by_tiers else statinit(profile, usual)
         else:
             lines = template if self.from_template else ()
         # Profiles and templates may be older than the privacy rules.

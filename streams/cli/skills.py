@@ -74,7 +74,7 @@ def rebuild(
 
 @app.command(
     epilog=examples(
-        "sager replay --set evolve_mode=incremental --since 7d",
+        "sager replay --set evolve_mode=paper --since 7d",
         "sager replay --set reasoner=llm --set llm_model=small-model --domain films --limit 500",
     )
 )

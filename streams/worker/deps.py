@@ -48,7 +48,11 @@ class Deps:
         self.graph = self.graph_limits if settings.propagate else None
         self.ranking_key = ranking_key(settings)
         self.start = SkillStart(
-            self.merge_limits, privacy=self.privacy, from_history=settings.statinit, from_template=settings.cold_start
+            self.merge_limits,
+            privacy=self.privacy,
+            from_history=settings.statinit,
+            from_template=settings.cold_start,
+            mode=settings.evolve_mode,
         )
         self.global_skills, self.learned_weights = global_skills(settings), learned_weights(settings)
         self.items, self.catalogue = ItemGraph(settings, self.graph_limits), Catalogue(settings)

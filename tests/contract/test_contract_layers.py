@@ -170,7 +170,7 @@ ORDERED = {
     "operators.learning.corrections": {"resolve_correction", "resolve_ignored"},
     "operators.learning.feedback": {"resolve_abstention", "resolve_feedback"},
     "operators.learning.fold": {"has_learned", "initial_skill", "merge"},
-    "operators.learning.prior": {"observe", "statinit"},
+    "operators.learning.prior": {"frequency_prior", "observe", "statinit"},
     "operators.learning.limits": {"fit_seed"},
     "operators.learning.tiers": {"resolve_tiers"},
     "operators.learning.update": {"resolve_choice", "resolve_visit"},

@@ -52,7 +52,7 @@ class Reasoning:
         reasoner: Reasoner,
         on_failure: OnLlmFailure,
         touch: Callable[[], None] = lambda: None,
-        mode: EvolveMode = EvolveMode.COUNTS,
+        mode: EvolveMode = EvolveMode.EVIDENCE,
         reader: LlmCorrectionReader | None = None,
         places: int | None = None,
         listener: LlmExtractor | None = None,

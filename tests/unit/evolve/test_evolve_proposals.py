@@ -40,7 +40,7 @@ def llm(server: OpenAiServer | None = None, **more: Any) -> Settings:
 
 def test_settings_select_the_reasoner() -> None:
     assert isinstance(reasoner_of(Settings()), CountsReasoner)
-    assert isinstance(reasoner_of(Settings(evolve_mode=EvolveMode.INCREMENTAL)), RulesReasoner)
+    assert isinstance(reasoner_of(Settings(evolve_mode=EvolveMode.PAPER)), RulesReasoner)
     assert isinstance(reasoner_of(llm()), LlmReasoner)
 
 

@@ -115,7 +115,7 @@ def stream(*args):
 @pytest.mark.parametrize(
     ("args", "told"),
     [
-        (("--arm", "popularity"), "no-skill, population, prior, rules, former, sager, sessions"),
+        (("--arm", "popularity"), "no-skill, population, prior, paper, former, sager, sessions"),
         (("--candidates", "rare"), "uniform, popular, exposed"),
         (("--by", "chance"), "skill, fixed, mix"),
         (("--history", "three"), "no number of visits"),

@@ -59,7 +59,7 @@ def test_other_limits_change_the_other_skill_only() -> None:
 def test_a_command_applies_to_both_sides() -> None:
     live = played(["farce", "farce", Action.FREEZE, "farce", "epic"])
 
-    moments = replayed(live.series(), an_arm(MergeLimits(discoveries=1)))
+    moments = replayed(live.series(), an_arm(MergeLimits(pinned=2)))
 
     assert [moment.contrast is None for moment in moments] == [False, False, True]
     assert moments[-1].other.frozen
@@ -84,15 +84,15 @@ def test_the_confidence_interval_samples_users() -> None:
 
 
 def test_settings_are_changed_by_name() -> None:
-    given = ["evolve_mode=incremental", "warmup_rounds=3", "warmup_rounds=4"]
+    given = ["evolve_mode=paper", "warmup_rounds=3", "warmup_rounds=4"]
     variant, changed = variant_of(Settings(prefix="a."), given)
 
-    assert changed == {"evolve_mode": "incremental", "warmup_rounds": "4"}
-    assert (variant.evolve_mode, variant.warmup_rounds, variant.prefix) == (EvolveMode.INCREMENTAL, 4, "a.")
+    assert changed == {"evolve_mode": "paper", "warmup_rounds": "4"}
+    assert (variant.evolve_mode, variant.warmup_rounds, variant.prefix) == (EvolveMode.PAPER, 4, "a.")
     assert variant_of(Settings(warmup_rounds=3), ["warmup_rounds=none"])[0].warmup_rounds is None
 
 
-@pytest.mark.parametrize("name", ["privacy", "sensitive", "statinit", "prefix", "merge.weaken_window"])
+@pytest.mark.parametrize("name", ["privacy", "sensitive", "statinit", "prefix", "merge.characters"])
 def test_an_unknown_name_is_refused_with_the_known_ones(name: str) -> None:
     with pytest.raises(InvalidVariant, match="evolve_mode, warmup_rounds"):
         variant_of(Settings(), [f"{name}=1"])
