@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from evaluation.dataset import Sequences
 from evaluation.simulation import Progress
@@ -41,18 +41,13 @@ def event_at_beginning(*parts: str) -> Contrast:
 
 @dataclass
 class World:
-    """The state of all users after training, by user.
-
-    `contexts` also differ by the use of the community: retrieval takes longer than all else, and most arms of a run
-    read the same.
-    """
+    """The state of all users after training, by user."""
 
     domain: str
     people: Population
     profiles: dict[str, Profile] = field(default_factory=dict)
     memories: dict[str, Memory] = field(default_factory=dict)
     population: GlobalSkill | None = None
-    contexts: dict[tuple[str, bool], Retrieved] = field(default_factory=dict)
     _takers: dict[str, dict[str, Taker]] = field(default_factory=dict)
     _items: dict[str, ItemSummary] = field(default_factory=dict)
 
@@ -160,6 +155,13 @@ class Community:
 
     def contexts(self, user_id: str, population: GlobalSkill, first: int, last: int) -> Iterator[Retrieved]:
         """The user's contexts after `first` to `last` of their visits."""
+        for state, now in self.states(user_id, population, first, last):
+            yield self._rank.retrieve(state, self._found.domain, now)
+
+    def states(
+        self, user_id: str, population: GlobalSkill, first: int, last: int
+    ) -> Iterator[tuple[ranking.RankState, datetime]]:
+        """The states that contexts are retrieved from, and the moments of it."""
         domain = self._found.domain
         memory: Memory | None = None
         # A state that only retrieves does not read its skill.
@@ -168,10 +170,9 @@ class Community:
         visits = self._found.visits[user_id][:last]
         for place in range(len(visits) + 1):
             if place >= first:
-                neighbourhood_of = self._world.near(user_id, memory) if memory else None
-                state = ranking.RankState(unread, memory, neighbourhood_of, popularity=popularity)
+                near = self._world.near(user_id, memory) if memory else None
                 now = memory.taken[-1].at if memory else BEGINNING
-                yield self._rank.retrieve(state, domain, now + timedelta(seconds=1))
+                yield ranking.RankState(unread, memory, near, popularity=popularity), now + timedelta(seconds=1)
             if place < len(visits):
                 visit, event_id = visits[place], derived_id("visit", user_id, str(place))
                 memory = add_taken(memory, user_id, domain, self.facts[visit.item_id], visit.at, event_id)

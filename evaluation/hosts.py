@@ -1,16 +1,11 @@
-"""Three ranking agents, with and without a slim skill (paper 3.3).
-
-All follow the paper's order of criteria: the request, the host's memory, and the slim skill only to break ties.
-"""
+"""The memories of three ranking agents that a slim skill can join (paper 3.3)."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from operators.attributes import fact_id
 from operators.prompts import as_data
-from operators.rank import LlmRanking, RankTask
 from schemas import Facet, Fact, ItemFacts
 
 LAST_TITLES = 5
@@ -22,58 +17,24 @@ _FORGOTTEN = 0.05
 _LINE_CHARS, _TITLE_CHARS = 110, 100
 
 
-@dataclass(frozen=True)
-class HostRequest:
-    """An app's request for a ranking of parsed candidates with distinct ids.
-
-    `history` is oldest first; `slim_skill` is empty in the arm without it; `seed` breaks the remaining ties.
-    """
-
-    user_id: str
-    candidates: Sequence[ItemFacts]
-    instruction: str = ""
-    history: Sequence[ItemFacts] = ()
-    slim_skill: str = ""
-    seed: str = ""
-
-
-class HostRanker(Protocol):
-    """A ranker with a model, such as `operators.rank.listwise.ListwiseRanker`."""
-
-    async def rank(self, task: RankTask) -> LlmRanking:
-        """Return the candidates in a strict order."""
-        ...
-
-
 class VanillaHost:
-    """A host without memory: request and last titles (Vanilla LLM)."""
+    """A host of one user without memory: it shows a model the last titles (Vanilla LLM).
+
+    `history` has all items that the user took before the host served them, oldest first.
+    """
 
     name = "vanilla"
 
-    def __init__(self, ranker: HostRanker) -> None:
-        self._ranker = ranker
+    def __init__(self, history: Sequence[ItemFacts]) -> None:
+        self._history = history
 
-    async def rank(self, request: HostRequest) -> tuple[str, ...]:
-        """Return ids, best first; ReasonerUnavailable without a usable answer."""
-        # In the prompt, memory takes the place of the community's facets, in both arms.
-        facets, titles = self._memory(request)
-        task = RankTask(
-            request.candidates,
-            request.instruction,
-            facets,
-            slim_skill=request.slim_skill,
-            lately=titles,
-            seed=request.seed,
-        )
-        return (await self._ranker.rank(task)).order
-
-    def observe(self, request: HostRequest, item_id: str) -> None:
-        """Observe which of a request's candidates the user took."""
-
-    def _memory(self, request: HostRequest) -> tuple[Sequence[Facet], Sequence[str]]:
-        """The memory for a model: facets, and recent titles."""
-        newest_first = reversed(request.history[-LAST_TITLES:])
+    def memory(self, taken: Sequence[ItemFacts]) -> tuple[Sequence[Facet], Sequence[str]]:
+        """Return the facets and the last titles for a prompt; `taken` are the items before this list, oldest first."""
+        newest_first = reversed(taken[-LAST_TITLES:])
         return (), [title for item in newest_first if (title := as_data(item.title, _TITLE_CHARS))]
+
+    def observe(self, chosen: ItemFacts, unchosen: Sequence[ItemFacts]) -> None:
+        """Observe the item that the user took from a list, and the others."""
 
 
 @dataclass(frozen=True)
@@ -123,24 +84,19 @@ class StaticProfileHost(VanillaHost):
 
     name = "static-profile"
 
-    def __init__(self, ranker: HostRanker) -> None:
-        super().__init__(ranker)
-        self._profiles: dict[str, Profile] = {}
+    def __init__(self, history: Sequence[ItemFacts]) -> None:
+        super().__init__(history)
+        self.profile = profile_of(history)
 
-    def profile(self, request: HostRequest) -> Profile:
-        """The user's profile, built from the first request's history."""
-        if request.user_id not in self._profiles:
-            self._profiles[request.user_id] = profile_of(request.history)
-        return self._profiles[request.user_id]
-
-    def _memory(self, request: HostRequest) -> tuple[Sequence[Facet], Sequence[str]]:
+    def memory(self, taken: Sequence[ItemFacts]) -> tuple[Sequence[Facet], Sequence[str]]:
+        """Return the profile's lines as facets, and no titles."""
         facets = [
             Facet(
                 facet=as_data(f"takes {line.fact.dimension}: {line.fact.value}", _LINE_CHARS),
                 confidence=line.weight,
                 attribute_id=name,
             )
-            for name, line in self.profile(request).items()
+            for name, line in self.profile.items()
         ]
         return facets, ()
 
@@ -150,11 +106,9 @@ class DynamicProfileHost(StaticProfileHost):
 
     name = "dynamic-profile"
 
-    def observe(self, request: HostRequest, item_id: str) -> None:
-        """Rewrite the profile. The request's own history counts only the first time."""
-        [chosen] = (item for item in request.candidates if item.item_id == item_id)
-        unchosen = [item for item in request.candidates if item.item_id != item_id]
-        self._profiles[request.user_id] = rewritten(self.profile(request), chosen, unchosen)
+    def observe(self, chosen: ItemFacts, unchosen: Sequence[ItemFacts]) -> None:
+        """Rewrite the profile."""
+        self.profile = rewritten(self.profile, chosen, unchosen)
 
 
 # The hosts by name; each arm of a comparison creates its own, since some have a memory.

@@ -11,14 +11,19 @@ from typing import Any, Protocol
 import orjson
 
 from evaluation.baselines import ItemKnn, KnnAndProfile, Popularity, Profile, Random
+from evaluation.community import Community, shared_world, taken_by
+from evaluation.dataset import Sequences, works
 from evaluation.exceptions import ArmFailed, QualityError
 from evaluation.measures import Difference, Interval, averages, hit_at, interval, paired
+from evaluation.plans import Choice, ListBuilder, ListKind, Plan
 from evaluation.replies import Cost
-from evaluation.simulation import Progress, no_progress, side_by_side
-from evaluation.skill_arms import BY_PAPER, Rule
+from evaluation.simulation import Progress, no_progress, side_by_side, simulate
+from evaluation.skill_arms import NO_SKILL, PRIOR, SAGER, STREAM_RULES, Rule, SkillArm
 from evaluation.split import Case, Split
-from evaluation.warm_up import ArmOptions, StreamedArm, WarmedUp
-from operators.evolve.proposals import RulesReasoner
+from evaluation.stream import choose, interleaved
+from operators.graph import Retrieved
+from schemas import GlobalSkill
+from streams.importers.dataset import BEGINNING, Visit
 
 _ROW_START = b'{"finished_at"'
 
@@ -43,57 +48,102 @@ class Arm(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class WarmUp:
+    """The last training visits of test users as choices, and their contexts at the case."""
+
+    plan: Plan
+    contexts: Mapping[str, Retrieved]
+    community: Community
+
+
+def warm_up(split: Split, rounds: int, seed: int, progress: Progress, *, replays: bool = False) -> WarmUp:
+    """Turn the last `rounds` training visits of each test user into choices, with the context before each.
+
+    The lists are drawn like those of the cases. A visit counts once, in the history or as a choice, unless the choices
+    `replay` visits of the history.
+    """
+    world = shared_world(split, progress)
+    found = Sequences(split.data, split.domain, split.items, works(split.items), split.training)
+    community = Community(found, split.facts, world)
+    lister = ListBuilder(found, ListKind(split.candidates.value), seed, "warm-up")
+    past, choices, populations = {}, dict[str, tuple[Choice, ...]](), dict[str, GlobalSkill]()
+    at_case: dict[str, Retrieved] = {}
+    for done, case in enumerate(split.cases, 1):
+        user_id, visits = case.user_id, split.training[case.user_id]
+        history = max(0, len(visits) - rounds)
+        population = populations[user_id] = community.population(user_id)
+        contexts = dict(enumerate(community.contexts(user_id, population, history, len(visits)), history))
+        at_case[user_id] = contexts.pop(len(visits))
+        past[user_id] = visits if replays else visits[:history]
+        # A user who has met too much has nothing left to be shown beside their items.
+        is_able = len(found.met(user_id)) <= lister.most_met
+        made = (lister.choice(user_id, place, context, population) for place, context in contexts.items())
+        choices[user_id] = tuple(made) if is_able else ()
+        progress("lists", done, len(split.cases))
+    plan = Plan(split.data, split.domain, lister.kind, 0, split.items, split.facts, past, choices, populations)
+    return WarmUp(plan, at_case, community)
+
+
+class FrozenArm:
+    """An arm whose skills are frozen after training."""
+
+    name: str
+    skills: SkillArm
+    _contexts: Mapping[str, Retrieved]
+
+    async def rank(self, case: Case) -> tuple[str, ...]:
+        """Rank with the frozen skill and weights."""
+        context, popularity = self._contexts[case.user_id], taken_by(self.skills.plan.populations[case.user_id])
+        choice = Choice(case.seed, Visit("", BEGINNING), case.candidates, context=context, popularity=popularity)
+        return (await self.skills.rank(case.user_id, choice, case.instruction)).order
+
+
+class StreamedArm(FrozenArm):
+    """The product as it ships, or with a part left out: the stream up to the case.
+
+    All but a test user's last `tau` training visits are history, and those come as choices from lists drawn like those
+    of the cases: the worth of popularity depends on how lists come about, and the weights learn it from them. Then
+    skills and weights are frozen.
+    """
+
+    def __init__(self, rule: Rule, seed: int, tau: int) -> None:
+        self.name = rule.name
+        self._rule, self._seed, self._tau = rule, seed, tau
+
+    async def train(self, split: Split, progress: Progress) -> None:
+        """Play the test users' warm-up."""
+        made = warm_up(split, self._tau, self._seed, progress)
+        self._contexts = made.contexts
+        self.skills = SkillArm(self._rule, made.plan)
+        turns = interleaved(made.plan.choices, self._seed)
+        await simulate(turns, self.skills, choose, progress=progress, stage="warm-up")
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An arm of the registry."""
+    """An arm of the registry; `make` takes the seed and the rounds of warm-up."""
 
     description: str
-    make: Callable[[ArmOptions], Any]
-    asks: bool = False
+    make: Callable[[int, int], Any]
 
 
-def _skills(rule: Rule) -> tuple[str, Entry]:
-    return rule.name, Entry(rule.description, partial(WarmedUp, rule))
-
-
-def _llm(rule: Rule) -> tuple[str, Entry]:
-    def make(options: ArmOptions) -> Arm:
-        from evaluation.llm import LlmArm  # noqa: PLC0415
-
-        return LlmArm(rule, options)
-
-    return rule.name, Entry(rule.description, make, asks=True)
+def _prior(seed: int, _tau: int) -> StreamedArm:
+    # No choice teaches it, so that all visits are history.
+    return StreamedArm(Rule(PRIOR, "", retrieves=False, learns=False), seed, 0)
 
 
 # The arms of `sager eval` by name, in the order in which reports list them.
-ARMS: Mapping[str, Entry] = dict(
-    [
-        ("random", Entry("chance", lambda _: Random())),
-        ("popularity", Entry("how many users met the item", lambda _: Popularity())),
-        ("item-knn", Entry("cosine of the items' users, shrunk; no attributes", lambda _: ItemKnn())),
-        ("profile", Entry("TF-IDF profile of all facts that the parsers find", lambda _: Profile())),
-        ("item-knn+profile", Entry("both, as standard scores added", lambda _: KnnAndProfile())),
-        _skills(Rule("prior", "StatInit alone: no community, no evolution", retrieves=False, learns=False)),
-        _skills(Rule("no-skill", "retrieve only, by the streamed graph (MemRec)", ranks=False, learns=False)),
-        _skills(Rule("statinit", "retrieve and StatInit, no evolution", learns=False)),
-        ("sager", Entry("the product as it ships: choices in a stream, learned weights", StreamedArm)),
-        _skills(Rule("sager-counts", "retrieve and a skill that counts, with a new domain's weights")),
-        _skills(
-            Rule(
-                "sager-rules",
-                "the same in the mode paper: one tier a choice, by rules",
-                evolve=BY_PAPER,
-                reason=lambda: RulesReasoner().reason,
-            )
-        ),
-        _skills(Rule("sager-no-statinit", "as sager-counts, but skills start from nothing", from_history=False)),
-        _skills(Rule("sager-no-collaborative", "as sager-counts, without the community", retrieves=False)),
-        _skills(Rule("sager-no-propagate", "as sager-counts, with the user's own memory only", propagates=False)),
-        _llm(Rule("no-skill-llm", "retrieve only; an LLM ranks", ranks=False, learns=False)),
-        _llm(Rule("statinit-llm", "retrieve and StatInit; an LLM ranks", learns=False)),
-        _llm(Rule("sager-llm", "all of SAGER by an LLM, which evolves skills and ranks")),
-    ]
-)
+ARMS: Mapping[str, Entry] = {
+    "random": Entry("chance", lambda *_: Random()),
+    "popularity": Entry("how many users met the item", lambda *_: Popularity()),
+    "item-knn": Entry("cosine of the items' users, shrunk; no attributes", lambda *_: ItemKnn()),
+    "profile": Entry("TF-IDF profile of all facts that the parsers find", lambda *_: Profile()),
+    "item-knn+profile": Entry("both, as standard scores added", lambda *_: KnnAndProfile()),
+    PRIOR: Entry("the skill of the history alone: no community, no evolution", _prior),
+    NO_SKILL: Entry("the product without skills", partial(StreamedArm, STREAM_RULES[NO_SKILL])),
+    SAGER: Entry("the product as it ships", partial(StreamedArm, STREAM_RULES[SAGER])),
+}
 
 
 @dataclass(frozen=True)

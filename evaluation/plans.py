@@ -228,17 +228,3 @@ def plans(
         )
         for (kind, history), able in players.items()
     ]
-
-
-def full_plan(
-    path: Path, users: int, choices: int, lists: ListKind, history: int, pool: int, **options: object
-) -> Plan:
-    """A plan of users with exactly this many choices each.
-
-    `options` are further ones of `plans`. QualityError if fewer than two of the pool choose so often.
-    """
-    [plan] = plans(path, [lists], [history], pool, most=choices, **options)  # type: ignore[arg-type]
-    able = [user_id for user_id, of_user in plan.choices.items() if len(of_user) == choices][:users]
-    if len(able) < 2:
-        raise QualityError(f"of {len(plan.choices)} users of {path}, {len(able)} have {choices} choices: 2 are needed")
-    return plan.of(able)

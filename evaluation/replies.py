@@ -20,6 +20,7 @@ from operators.evolve.proposals import ReasonerUnavailable
 from operators.llm import prompt_hash
 from streams.llm import CallRecord, Outcome, Reply
 from streams.llm.client import LlmClient
+from streams.settings import Settings
 
 _TABLE = """
 CREATE TABLE IF NOT EXISTS replies (
@@ -221,6 +222,14 @@ class CachedClient:
             latency_ms=kept.latency_ms,
             calls=kept.cost.calls,
         )
+
+
+def client_of(settings: Settings, replies: Replies) -> CachedClient:
+    """The configured endpoint with stored replies and all calls counted."""
+    # No circuit breaker: if the endpoint stays down, the run ends and can be resumed.
+    client = LlmClient(settings, on_call=replies.count)
+    # Requests to one model differ only in the form of a strict schema.
+    return CachedClient(client, replies, f"sizes={settings.llm_sizes_in_schema}")
 
 
 def _opened(path: Path | None) -> duckdb.DuckDBPyConnection:

@@ -58,9 +58,8 @@ class Rule:
     """The parts of the pipeline that an arm has.
 
     Without `from_history` skills start from nothing; `retrieves` uses the community's facets, companions and
-    popularity, without `propagates` only from the user's own memory; `weighs_domain` adds the numbers and tastes of the
-    domain; `reason` makes a new reasoner for each run. With a `session_weight`, choices without two hours of silence
-    between them are a session.
+    popularity; `weighs_domain` adds the numbers and tastes of the domain; `reason` makes a new reasoner for each run.
+    With a `session_weight`, choices without two hours of silence between them are a session.
     """
 
     name: str
@@ -69,7 +68,6 @@ class Rule:
     learns: bool = True
     from_history: bool = True
     retrieves: bool = True
-    propagates: bool = True
     weighs_domain: bool = True
     evolve: EvolveStep = field(default_factory=lambda: EvolveStep(privacy=KEEP_ALL, gate=OUTPUT_GATE))
     reason: Callable[[], Reason] = lambda: CountsReasoner().reason
@@ -142,8 +140,7 @@ class SkillArm:
     """Skills that rank and learn as in the worker.
 
     `by` names rankers to measure besides the mix. Unless the arm `weighs`, weights stay at their start values, as an
-    operator freezes them. `profiles` are counted from the plan's past by default; with `shares`, slim skills prefer
-    what few of the domain's users have. `played` has all choices in order.
+    operator freezes them. `played` has all choices in order.
     """
 
     def __init__(
@@ -153,8 +150,6 @@ class SkillArm:
         by: Sequence[RankBy] = (),
         *,
         weighs: bool = True,
-        profiles: Mapping[str, Profile] | None = None,
-        shares: bool = True,
         slim_tokens: int = 30,
     ) -> None:
         self.name = rule.name
@@ -163,7 +158,7 @@ class SkillArm:
         self.played: list[PlayedChoice] = []
         self.weights: RankWeights = DEFAULT_WEIGHTS
         self._by = tuple(dict.fromkeys((*by, RankBy.MIX)))
-        self._weighs, self._shares = weighs, shares
+        self._weighs = weighs
         # Items are compared as the data set has them, private or not.
         self._start = SkillStart(privacy=KEEP_ALL, from_history=rule.from_history, mode=rule.evolve.mode)
         self._prior = interactions.PriorStep()
@@ -178,7 +173,7 @@ class SkillArm:
         )
         self._learned: Weights | None = None
         self._offset = 0
-        self._players = {user_id: self._begin(user_id, profiles) for user_id in plan.choices}
+        self._players = {user_id: self._begin(user_id) for user_id in plan.choices}
 
     @property
     def skills(self) -> dict[str, PolicySkill]:
@@ -226,12 +221,6 @@ class SkillArm:
         lines = self._rank.session_lines(skill, self._lines(skill), at, self._session_id(skill, at))
         return items, self._rank.features_of(items, lines, context, choice.popularity, self.weights, skill.numbers)
 
-    def slim(self, user_id: str, skill: PolicySkill | None = None, tokens: int | None = None, task: str = "") -> str:
-        """A slim skill's text for a task, as in the worker."""
-        rank = self._rank if tokens is None else replace(self._rank, slim_tokens=tokens)
-        shares = self.plan.populations[user_id].shares
-        return rank.extract(skill or self._players[user_id].skill, task, shares).text
-
     def _lines(self, skill: PolicySkill) -> Sequence[Attribute]:
         """The lines that rank."""
         return self._rank.lines(skill)
@@ -252,14 +241,11 @@ class SkillArm:
             case RankBy.MIX:
                 return self.weights
 
-    def _begin(self, user_id: str, profiles: Mapping[str, Profile] | None) -> _Player:
+    def _begin(self, user_id: str) -> _Player:
         """A player after their history, with profile and skill."""
         profile: Profile | None = None
-        if profiles is not None:
-            profile = profiles.get(user_id)
-        else:
-            for visit in self.plan.past[user_id]:
-                profile = self._counted(profile, self._interaction(user_id, visit))
+        for visit in self.plan.past[user_id]:
+            profile = self._counted(profile, self._interaction(user_id, visit))
         usual = to_fixed_point(self.plan.populations[user_id].usual)
         return _Player(usual, profile, self._first_skill(user_id, profile, usual))
 
@@ -319,7 +305,7 @@ class SkillArm:
 
     def _state(self, user_id: str, popularity: Mapping[str, int] | None = None) -> EvolveState:
         player = self._players[user_id]
-        shares = self.plan.populations[user_id].shares if self._shares else None
+        shares = self.plan.populations[user_id].shares
         return EvolveState(player.skill, shares=shares, usual=player.usual, popularity=popularity)
 
     async def _evolve(self, user_id: str, contrast: Contrast, popularity: Mapping[str, int]) -> None:

@@ -13,7 +13,6 @@ from streams.cli.output import format_value, print_json_line, print_table
 FOLDER = Path(".sager")  # for results and cached replies of models
 REQUIRED_EXTRA = ("an evaluation", "eval", "numpy", "scipy")
 
-Data = Annotated[Path, typer.Option(help="The data set's folder, as for `sager import`.", metavar="DIR")]
 Domain = Annotated[str | None, typer.Option(help="The items' domain, overriding their own.", metavar="DOMAIN")]
 Seed = Annotated[int, typer.Option(help="The seed of all random draws.")]
 People = Annotated[int | None, typer.Option(min=1, help="Only the first people. [default: all]", metavar="N")]
@@ -24,6 +23,7 @@ group = typer.Typer(
     invoke_without_command=True,
     epilog=examples(
         "sager eval --data data/ --arm no-skill,sager --candidates popular --users 500",
+        "sager eval paper --data data/ --report paper.md",
         "sager eval stream --data data/ --candidates popular",
         "sager eval feedback --data pahf/ --replies structured",
         "sager eval conversations --invent people/",

@@ -3,19 +3,18 @@
 import asyncio
 from contextlib import closing, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from streams.cli.evaluation import FOLDER, REQUIRED_EXTRA, Budget, Domain, Seed, choices_of, group, print_lines
-from streams.cli.options import AsJson, require_extra
+from streams.cli.options import AsJson, examples, require_extra, settings
 from streams.cli.output import ProgressBars, note
 
-if TYPE_CHECKING:
-    from evaluation.leave_one_out import Result
+RESULTS, REPLIES = FOLDER / "quality.jsonl", "replies.duckdb"
 
-RESULTS = FOLDER / "quality.jsonl"
-REPLIES = "replies.duckdb"
+Candidates = Annotated[str, typer.Option(help="How the nine others are drawn: uniform, popular.")]
+Results = Annotated[Path, typer.Option(help="The file of JSON lines for the results.", metavar="FILE")]
 
 
 @group.callback()
@@ -23,20 +22,18 @@ def evaluate(
     ctx: typer.Context,
     data: Annotated[Path | None, typer.Option(help="The data set, as for `sager import`.", metavar="DIR")] = None,
     arm: Annotated[str, typer.Option(help="Ways to rank, by comma; all compare with the first.", metavar="NAME")] = "",
-    candidates: Annotated[str, typer.Option(help="How the nine others are drawn: uniform, popular.")] = "uniform",
+    candidates: Candidates = "uniform",
     users: Annotated[int | None, typer.Option(min=2, help="Number of test users; all train.", metavar="N")] = None,
     seed: Seed = 0,
     domain: Domain = None,
-    tau: Annotated[int, typer.Option(min=0, help="Rounds of warm-up in which skills evolve.")] = 2,
-    budget_calls: Budget = None,
-    results: Annotated[Path, typer.Option(help="The file of JSON lines for the results.", metavar="FILE")] = RESULTS,
+    tau: Annotated[int, typer.Option(min=0, help="Last visits that come as choices.")] = 2,
+    results: Results = RESULTS,
     as_json: AsJson = False,
 ) -> None:
     """Measure how well skills rank, against baselines.
 
-    Each arm ranks users' held-out last choices among ten. Arms with an LLM use the worker's endpoint and SAGER_RANKER.
-    Replies are cached next to the results: an interrupted run continues where it was. docs/quality.md explains the
-    protocol and the figures.
+    Each arm ranks users' held-out last choices among ten, without a model. docs/quality.md explains the protocol and
+    the figures.
     """
     if ctx.invoked_subcommand is not None:
         return
@@ -45,46 +42,73 @@ def evaluate(
     require_extra(*REQUIRED_EXTRA)
     from evaluation.dataset import Negatives  # noqa: PLC0415
     from evaluation.leave_one_out import ARMS, add_result, run  # noqa: PLC0415
-    from evaluation.replies import Replies  # noqa: PLC0415
     from evaluation.split import read  # noqa: PLC0415
-    from evaluation.warm_up import ArmOptions  # noqa: PLC0415
 
     kind = choices_of(candidates, Negatives, "--candidates", ctx)[0]
     names = choices_of(arm, ARMS, "--arm", ctx)
     split, answers = read(data, kind, users, seed, domain=domain)
     for reason, times in answers.notes.items():
         note(f"{times:,} {reason}")
-    asks = any(ARMS[name].asks for name in names)
-    replies = Replies(results.with_name(REPLIES), budget_calls) if asks else None
-    options, done = ArmOptions(seed, tau, replies=replies), []
-    with closing(replies) if replies else nullcontext(), ProgressBars() as progress:
+    done = []
+    with ProgressBars() as progress:
         for name in names:
-            made = ARMS[name].make(options)
-            result = asyncio.run(run(made, split, answers, seed, progress.update, options.concurrency))
-            recorded = {"tau": tau, "slim_tokens": options.slim_tokens, **_note_cost(result)}
-            add_result(results, result, split.fingerprint, recorded)
+            result = asyncio.run(run(ARMS[name].make(seed, tau), split, answers, seed, progress.update))
+            add_result(results, result, split.fingerprint, {"tau": tau})
             done.append(result)
-            if as_json:  # at once: an arm may take hours
-                print_lines([result.as_json()], as_json)
-    if not as_json:
-        first, *others = done
-        differences = [None, *(result.minus(first) for result in others)]
-        column = f"hit_at_1_less_{first.arm}"
-        lines = [
-            result.as_json() | {column: less and less.as_json()} for result, less in zip(done, differences, strict=True)
-        ]
-        print_lines(lines, as_json, f"{split.data}: {kind.value} negatives")
+    first, *others = done
+    differences = [None, *(result.minus(first) for result in others)]
+    column = f"hit_at_1_less_{first.arm}"
+    lines = [
+        result.as_json() | {column: less and less.as_json()} for result, less in zip(done, differences, strict=True)
+    ]
+    print_lines(lines, as_json, f"{split.data}: {kind.value} negatives")
 
 
-def _note_cost(result: "Result") -> dict[str, object]:
-    """Print the costs of an arm's model; return its name and ranker."""
-    if not result.cost.calls:
-        return {}
-    from streams.settings import Settings  # noqa: PLC0415
+@group.command(epilog=examples("sager eval paper --data yelp/ --data goodreads/ --users 200 --report paper.md"))
+def paper(
+    ctx: typer.Context,
+    data: Annotated[list[Path], typer.Option(help="Data sets, as for `sager import`.", metavar="DIR")],
+    arm: Annotated[str | None, typer.Option(help="By comma. [default: all]", metavar="NAME")] = None,
+    candidates: Candidates = "uniform",
+    users: Annotated[int, typer.Option(min=2, help="Number of test users; all train.", metavar="N")] = 1_000,
+    seed: Seed = 0,
+    domain: Domain = None,
+    budget_calls: Budget = None,
+    results: Results = RESULTS,
+    report: Annotated[Path | None, typer.Option(help="Write all tables here, as Markdown.", metavar="FILE")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Repeat the paper's experiments: the mode `paper`, and parts of it.
 
-    settings = Settings()
-    dollars = settings.llm_cost(result.cost.prompt_tokens, result.cost.completion_tokens)
-    note(f"{result.arm}: {result.cost}{f', {dollars:.4f} USD' if dollars else ''}")
-    if result.cost.unusable:
-        note(f"{result.arm}: {result.cost.unusable:,} answers were unusable: those rankings stay at chance")
-    return {"model": settings.llm_model, "ranker": settings.ranker}
+    Each arm plays rounds of warm-up, freezes its skills and ranks users' held-out last choices among ten. The model of
+    SAGER_LLM_* writes facets, reasons, extracts and ranks; without an endpoint rules do, and arms that need a model are
+    left out. Replies are cached next to the results: an interrupted run continues. docs/quality.md explains the arms.
+    """
+    require_extra(*REQUIRED_EXTRA)
+    from evaluation.dataset import Negatives  # noqa: PLC0415
+    from evaluation.leave_one_out import add_result  # noqa: PLC0415
+    from evaluation.paper import arms  # noqa: PLC0415
+    from evaluation.paper import report as reports  # noqa: PLC0415
+    from evaluation.replies import Replies  # noqa: PLC0415
+    from evaluation.split import read  # noqa: PLC0415
+
+    kind = choices_of(candidates, Negatives, "--candidates", ctx)[0]
+    names = choices_of(arm, arms.ARMS, "--arm", ctx) if arm else list(arms.ARMS)
+    used, done = settings(), []
+    asks = arms.has_endpoint(used)
+    note(f"by the model {used.llm_model}" if asks else "no endpoint is set: by rules alone, without any model")
+    replies = Replies(results.with_name(REPLIES), budget_calls) if asks else None
+    with closing(replies) if replies else nullcontext(), ProgressBars() as progress:
+        for folder in data:
+            split, answers = read(folder, kind, users, seed, domain=domain)
+            playing = arms.evaluate(split, answers, names, used, replies, seed, progress.update)
+            measured = asyncio.run(playing)
+            done.append(measured)
+            for result in measured.results.values():
+                options = {"by": measured.model or "rules", "rank_orders": used.rank_orders}
+                add_result(results, result, split.fingerprint, options)
+            print_lines(reports.rows_of(measured), as_json, f"{split.data}: {kind.value} negatives")
+            if measured.left_out:
+                note(f"not run {'with' if asks else 'without'} a model: {', '.join(measured.left_out)}")
+    if report is not None:
+        report.write_text(reports.report(done, seed, kind.value), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""`sager eval stream`, `model`, `feedback` and `conversations`: users choose or talk."""
+"""`sager eval stream`, `feedback` and `conversations`: users choose or talk."""
 
 import asyncio
 from contextlib import aclosing, closing
@@ -7,20 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from streams.cli.evaluation import (
-    FOLDER,
-    REQUIRED_EXTRA,
-    Budget,
-    Data,
-    Domain,
-    People,
-    Seed,
-    choices_of,
-    group,
-    print_lines,
-)
+from streams.cli.evaluation import FOLDER, REQUIRED_EXTRA, Budget, Domain, People, Seed, choices_of, group, print_lines
 from streams.cli.options import AsJson, examples, require_extra, settings
-from streams.cli.output import ProgressBars, json_text, note
+from streams.cli.output import ProgressBars, note
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,10 +18,9 @@ if TYPE_CHECKING:
     from evaluation.conversations.layout import Person, Unreadable
     from evaluation.conversations.listening import ReaderChoice
 
-REPLIES, CONVERSATIONS = "model-replies.duckdb", "conversations-replies.duckdb"
+CONVERSATIONS = "conversations-replies.duckdb"
 HISTORY = 3  # first visits of a user that are history
-POOL = 700  # users drawn; those with enough choices take part
-CONCURRENCY, PEOPLE_AT_ONCE = 16, 8  # users who choose or who talk at once, with a model
+PEOPLE_AT_ONCE = 8  # people who talk at once, with a model
 
 
 @group.command(
@@ -87,45 +75,6 @@ def stream(
             ]
             for ranker in rankers:
                 print_lines(lines_of(plan, results, ranker, seed), as_json)
-
-
-@group.command(epilog=examples("sager eval model --data data/ --users 70 --sweeps 35"))
-def model(
-    ctx: typer.Context,
-    data: Data,
-    users: Annotated[int, typer.Option(min=2, help="How many users choose.", metavar="N")] = 70,
-    sweeps: Annotated[int, typer.Option(min=0, help="Number of users who are ranked in all ways.", metavar="N")] = 35,
-    choices: Annotated[int, typer.Option(min=1, help="Of each user; users with fewer are left out.", metavar="N")] = 8,
-    arm: Annotated[str | None, typer.Option(help="By comma. [default: all]", metavar="NAME")] = None,
-    budget_calls: Budget = None,
-    seed: Seed = 0,
-    domain: Domain = None,
-    places: Annotated[Path | None, typer.Option(help="Write every ranking's place here, as JSON.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Measure the benefit of a model for skills, and the reverse.
-
-    Before each choice, the endpoint of SAGER_LLM_* ranks the list with each arm's slim skill, then the arm learns from
-    the choice. Replies are cached: an interrupted run continues where it was. docs/quality.md explains the arms.
-    """
-    require_extra(*REQUIRED_EXTRA)
-    from evaluation import model as with_model  # noqa: PLC0415
-    from evaluation.plans import ListKind, full_plan  # noqa: PLC0415
-    from evaluation.replies import Replies  # noqa: PLC0415
-
-    names = choices_of(arm, with_model.ARMS, "--arm", ctx) if arm else list(with_model.ARMS)
-    with ProgressBars() as progress, closing(Replies(FOLDER / REPLIES, budget_calls)) as replies:
-        plan = full_plan(
-            data, users, choices, ListKind.POPULAR, HISTORY, POOL, seed=seed, domain=domain, progress=progress.update
-        )
-        playing = with_model.run(
-            plan, settings(), replies, arms=names, swept=sweeps, concurrency=CONCURRENCY, progress=progress.update
-        )
-        found = asyncio.run(playing)
-    if places is not None:
-        places.write_text(json_text(found), encoding="utf-8")
-    title = f"{found['data']}, {found['lists']} lists, {HISTORY} visits of history, {found['model']}"
-    print_lines(with_model.lines_of(found), as_json, title)
 
 
 @group.command(epilog=examples("sager eval feedback --data pahf/ --ask --json"))
@@ -218,8 +167,7 @@ async def _run(
     if by.value == "rules":
         return await run(persons, tell=show_progress), 0
     from evaluation.conversations.listening import ModelListener  # noqa: PLC0415
-    from evaluation.llm import client_of  # noqa: PLC0415
-    from evaluation.replies import Replies  # noqa: PLC0415
+    from evaluation.replies import Replies, client_of  # noqa: PLC0415
 
     with closing(Replies(FOLDER / CONVERSATIONS, budget_calls)) as replies:
         async with aclosing(client_of(settings(), replies)) as client:

@@ -40,10 +40,10 @@ def lines(file, rows):
         out.writelines(json.dumps(row) + "\n" for row in rows)
 
 
-def data_set(folder, histories=None):
+def data_set(folder, histories=None, items=None):
     folder.mkdir(exist_ok=True)
     histories = tastes() if histories is None else histories
-    lines(folder / "items.jsonl.gz", [{"domain": "films", **item} for item in films()])
+    lines(folder / "items.jsonl.gz", [{"domain": "films", **item} for item in items or films()])
     rows = [
         {"user_id": user, "item_id": item, "order": order}
         for user, visits in histories.items()

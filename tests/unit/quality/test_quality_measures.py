@@ -1,7 +1,5 @@
 """Measures and their intervals against numbers worked out by hand."""
 
-import asyncio
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,11 +7,9 @@ from hypothesis import strategies as st
 
 from evaluation import measures
 from evaluation.exceptions import QualityError
-from evaluation.hosts import HOSTS, DynamicProfileHost, HostRequest, profile_of
+from evaluation.hosts import HOSTS, DynamicProfileHost, profile_of
 from evaluation.measures import averages, hit_at, interval, minus, ndcg_at, summary
 from evaluation.split import read
-from operators.rank import LlmRanking, RankTask
-from schemas import ItemFacts, Provenance
 from tests.builders import id_of, item_facts
 from tests.unit.quality.quality_builders import candidates, data_set, tastes
 
@@ -72,45 +68,27 @@ GENRE_NOIR, GENRE_SAGA = id_of("genre: noir"), id_of("genre: saga")
 every_host = pytest.mark.parametrize("name", ["dynamic-profile", "static-profile", "vanilla"])
 
 
-def a_request(*candidates: ItemFacts, **more: object) -> HostRequest:
-    return HostRequest("ann", candidates or ITEMS, **more)  # type: ignore[arg-type]
-
-
-class Remembers:
-    def __init__(self) -> None:
-        self.tasks: list[RankTask] = []
-
-    async def rank(self, task: RankTask) -> LlmRanking:
-        self.tasks.append(task)
-        return LlmRanking(tuple(item.item_id for item in reversed(task.items)), Provenance(reasoner="llm"))
-
-
 @every_host
-def test_the_fake_model_uses_request_memory_and_skill(name: str) -> None:
-    model = Remembers()
-    for line in ("", "likes: noir"):
-        request = a_request(instruction="a quiet one", history=(SAGA,), slim_skill=line, seed="r1")
-        assert asyncio.run(HOSTS[name](model).rank(request)) == ("farce", "space", "saga", "noir")
+def test_a_host_remembers_by_titles_or_by_a_profile(name: str) -> None:
+    facets, titles = HOSTS[name]((SAGA, NOIR)).memory((SAGA, NOIR))
 
-    without, skilled = model.tasks
-    assert (skilled.instruction, skilled.slim_skill, skilled.seed) == ("a quiet one", "likes: noir", "r1")
-    assert (without.slim_skill, without.facets, without.lately) == ("", skilled.facets, skilled.lately)
-    assert skilled.facets or skilled.lately
-    assert not skilled.companions
+    assert list(titles) == (["The Long Alley", "Four Daughters"] if name == "vanilla" else [])
+    assert {facet.attribute_id for facet in facets} >= (set() if name == "vanilla" else {GENRE_NOIR, GENRE_SAGA})
 
 
 def test_a_dynamic_profile_follows_a_change_with_a_delay() -> None:
-    host, request = DynamicProfileHost(Remembers()), a_request(history=(SAGA, SAGA))
-    assert host.profile(request) == profile_of((SAGA, SAGA))
+    host, static = DynamicProfileHost((SAGA, SAGA)), HOSTS["static-profile"]((SAGA, SAGA))
+    assert host.profile == profile_of((SAGA, SAGA))
 
     weights = []
     for _ in range(6):
-        host.observe(request, "noir")
-        profile = host.profile(request)
-        weights.append((profile[GENRE_NOIR].weight, profile[GENRE_SAGA].weight))
+        for each in (host, static):
+            each.observe(NOIR, [item for item in ITEMS if item is not NOIR])
+        weights.append((host.profile[GENRE_NOIR].weight, host.profile[GENRE_SAGA].weight))
 
     assert weights[0][0] < weights[0][1]
     assert weights[-1][0] > weights[-1][1]
+    assert static.memory(()) == HOSTS["static-profile"]((SAGA, SAGA)).memory(())
 
 
 KINDS = ("uniform", "popular")

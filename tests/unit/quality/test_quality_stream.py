@@ -11,7 +11,6 @@ from evaluation.simulation import no_progress
 from evaluation.skill_arms import STREAM_RULES, RankBy
 from evaluation.split import read
 from evaluation.stream import simulate_user
-from evaluation.warm_up import ArmOptions
 from operators.weights import DEFAULT_WEIGHTS
 from streams.cli import app
 from tests.unit.quality.quality_builders import data_set, tastes
@@ -129,16 +128,13 @@ def test_a_wrong_command_line_is_an_error(tmp_path, args, told):
     assert told in done.stderr
 
 
-FREE = [name for name, entry in ARMS.items() if not entry.asks]
-
-
 @pytest.fixture(scope="module")
 def few(tmp_path_factory):
     return read(data_set(tmp_path_factory.mktemp("films")), users=6)[0]
 
 
-async def trained(name, split, **options):
-    arm = ARMS[name].make(ArmOptions(**options))
+async def trained(name, split, tau=2):
+    arm = ARMS[name].make(0, tau)
     await arm.train(split, no_progress)
     return arm
 
@@ -147,7 +143,7 @@ async def orders(arm, split):
     return [await arm.rank(case) for case in split.cases]
 
 
-@pytest.mark.parametrize("name", FREE)
+@pytest.mark.parametrize("name", ARMS)
 async def test_ranking_a_case_has_no_side_effects(name, few):
     arm, other = await trained(name, few), await trained(name, few)
 

@@ -1,0 +1,1 @@
+"""`sager eval paper`: the experiments of section 3, by the worker's own steps in the mode `paper`."""
