@@ -3,6 +3,7 @@
 import doctest
 import math
 import os
+import pkgutil
 import random
 import re
 import shlex
@@ -207,6 +208,19 @@ def test_every_linked_function_is_in_its_file() -> None:
     for function, path in links:
         text = (page.parent / path).read_text(encoding="utf-8")
         assert re.search(rf"^\s*(async def|def|class) {function}\b", text, re.MULTILINE), f"{path}: {function}"
+
+
+def test_each_part_of_the_paper_has_its_functions() -> None:
+    page = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8").partition("## Retrieve")[2]
+    rows = [row.split("|")[1:-1] for row in page.splitlines() if row.startswith("|") and "---" not in row]
+    parts = [cells for cells in rows if cells[0].strip() != "part"]
+
+    assert len(parts) > 25
+    for part, _, functions, _ in parts:
+        names = re.findall(r"`([a-z_]+(?:\.\w+)+)`", functions)
+        assert names, part
+        for name in names:
+            assert callable(pkgutil.resolve_name(name)), name
 
 
 def test_no_text_installs_an_unpublished_package() -> None:

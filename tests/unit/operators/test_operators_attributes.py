@@ -154,7 +154,7 @@ def test_a_failing_parser_makes_an_item_unreadable_without_quoting_it() -> None:
 
 
 def test_a_failing_filter_makes_an_item_unreadable(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Privacy, "refuses", lambda *_: int(CIRCLED))
+    monkeypatch.setattr(Privacy, "item", lambda *_: int(CIRCLED))
 
     found = read_item(a_candidate("i", genres=["Noir"]), DOMAIN, BUILT_IN["generic"], DEFAULT_PRIVACY)
 
