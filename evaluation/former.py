@@ -6,7 +6,7 @@ from typing import Any
 
 from evaluation.plans import Plan
 from evaluation.skill_arms import Rule, SkillArm, _Player
-from operators.attributes import fact_id, from_fact
+from operators.attributes import RankedLine, fact_id, from_fact
 from operators.learning.evidence import ListEvidence, decay, initial_expected
 from operators.learning.fold import fits_document
 from operators.learning.limits import DEFAULT_LIMITS, eviction_order, is_unconfirmed
@@ -17,7 +17,7 @@ from schemas import ONE, Abstention, Attribute, AttributeSource, Candidate, Cont
 _EARNED = AttributeSource.DISCOVERED
 
 
-def ratio_tier(line: Attribute) -> Tier:
+def ratio_tier(line: RankedLine) -> Tier:
     """The tier of a line by its counts, as before lines had to prove themselves."""
     return tier_of(line.taken, line.expected, AttributeSource.GLOBAL)
 
@@ -35,7 +35,7 @@ class FormerArm(SkillArm):
         unmeasured = {item_id: found.model_copy(update={"measures": {}}) for item_id, found in facts.items()}
         super().__init__(rule, replace(plan, facts=unmeasured), *args, **options)
 
-    def _lines(self, skill: PolicySkill) -> list[Attribute]:
+    def _lines(self, skill: PolicySkill) -> list[RankedLine]:
         return [line for line in super()._lines(skill) if ratio_tier(line)]
 
     async def _evolve(self, user_id: str, contrast: Contrast, popularity: Mapping[str, int]) -> None:

@@ -11,6 +11,7 @@ from evaluation.plans import Choice, Plan
 from evaluation.simulation import Turn
 from operators import weights as weigh
 from operators.admission import contrast_id
+from operators.attributes import RankedLine
 from operators.contrast import reverse_rank, with_usual
 from operators.evolve.proposals import CountsReasoner, RulesReasoner
 from operators.language.privacy import KEEP_ALL
@@ -24,7 +25,6 @@ from operators.steps import rank as ranking
 from operators.weights import DEFAULT_WEIGHTS, RankWeights, softmax
 from schemas import (
     Abstention,
-    Attribute,
     Contrast,
     Features,
     Interaction,
@@ -221,7 +221,7 @@ class SkillArm:
         lines = self._rank.session_lines(skill, self._lines(skill), at, self._session_id(skill, at))
         return items, self._rank.features_of(items, lines, context, choice.popularity, self.weights, skill.numbers)
 
-    def _lines(self, skill: PolicySkill) -> Sequence[Attribute]:
+    def _lines(self, skill: PolicySkill) -> Sequence[RankedLine]:
         """The lines that rank."""
         return self._rank.lines(skill)
 

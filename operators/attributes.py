@@ -1,12 +1,24 @@
-"""Attribute identity: kind, dimension and normalised value, never free text."""
+"""Attribute identity: kind, dimension and normalised value, never free text; and facts that are no lines yet."""
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Mapping
 from functools import lru_cache
+from typing import ClassVar, NamedTuple
 
 from operators.unicode import nfkc
-from schemas import Attribute, AttributeKind, AttributeSource, Evidence, Fact, ItemFacts, Tier, derived_id
+from schemas import (
+    Attribute,
+    AttributeKind,
+    AttributeSource,
+    Evidence,
+    Fact,
+    ItemFacts,
+    PolicySkill,
+    Tier,
+    derived_id,
+)
+from schemas.skills import MAX_HYPOTHESES, HypothesisCounts
 
 # Dimensions of ranking criteria, not of tastes (paper 2.3).
 CRITERION_DIMENSIONS = frozenset({"era", "popularity", "rating", "year"})
@@ -67,6 +79,11 @@ def fact_id(fact: Fact) -> str:
 def fact_ids(facts: Iterable[Fact]) -> list[str]:
     """Return the ids of the attributes for these facts, in their order."""
     return [_fact_id(fact.dimension, fact.value) for fact in facts]
+
+
+def fact_ids_of_items(items: Iterable[ItemFacts]) -> list[list[str]]:
+    """Return the ids of the attributes for each item's facts, in their order."""
+    return [[_fact_id(fact.dimension, fact.value) for fact in item.facts] for item in items]
 
 
 def fact_places(items: Iterable[ItemFacts]) -> dict[str, list[int]]:
@@ -136,3 +153,66 @@ def facts_of_ids(lines: Iterable[Attribute], *names: Iterable[str]) -> tuple[Fac
         if name not in known and (found := _FACT_ID.fullmatch(name)) is not None:
             known[name] = Fact(dimension=found[1], value=found[2].replace("-", " "))
     return tuple(known.values())
+
+
+class _Counted(NamedTuple):
+    attribute_id: str
+    kind: AttributeKind
+    dimension: str
+    taken: int
+    expected: int
+    proof: int
+    support: int
+
+
+class Hypothesis(_Counted):
+    """A fact that no second choice has confirmed.
+
+    Its counts rank and bet as a silent line's do.
+    """
+
+    __slots__ = ()
+    tier: ClassVar = Tier.SILENT
+    source: ClassVar = AttributeSource.DISCOVERED
+    pinned: ClassVar = False
+
+    @property
+    def value(self) -> str:
+        """The value in the id, in words."""
+        return self.attribute_id.partition(":")[2].partition(":")[2].replace("-", " ")
+
+
+RankedLine = Attribute | Hypothesis
+
+
+def hypotheses_of(held: Mapping[str, HypothesisCounts]) -> list[Hypothesis]:
+    """Return counts as lines."""
+    return [Hypothesis(name, *_kind_and_dimension(name), *counts, int(counts[0] > 0)) for name, counts in held.items()]
+
+
+@lru_cache(maxsize=65_536)
+def _kind_and_dimension(name: str) -> tuple[AttributeKind, str]:
+    is_criterion = name.startswith(AttributeKind.CRITERION.value)
+    kind = AttributeKind.CRITERION if is_criterion else AttributeKind.PREFERENCE
+    return kind, name.partition(":")[2].partition(":")[0]
+
+
+def ranked_lines(skill: PolicySkill, among: Container[str] | None = None) -> tuple[RankedLine, ...]:
+    """Return the lines of a skill and its hypotheses, which rank too; `among` limits the hypotheses."""
+    held = skill.hypotheses
+    if among is not None:
+        held = {name: counts for name, counts in held.items() if name in among}
+    return (*skill.attributes, *hypotheses_of(held)) if held else skill.attributes
+
+
+def limit_hypotheses(held: Mapping[str, HypothesisCounts]) -> dict[str, HypothesisCounts]:
+    """Drop the least taken hypotheses beyond the bound; of equals, the least expected and the oldest.
+
+    >>> taken = {str(n): (1_024, n, 0) for n in range(MAX_HYPOTHESES - 1)}
+    >>> kept = limit_hypotheses({"a": (0, 9, 0), "b": (0, 8, 0), **taken})
+    >>> "a" in kept, "b" in kept
+    (True, False)
+    """
+    order = sorted(held, key=lambda name: held[name][:2])
+    gone = frozenset(order[: len(held) - MAX_HYPOTHESES])
+    return {name: counts for name, counts in held.items() if name not in gone}

@@ -168,15 +168,16 @@ def restorable(command: SkillCommand, skill: PolicySkill, receipt: Receipt | Non
     """
     if command.lines is None:
         return command
-    states = {line.attribute_id for line in skill.attributes}
+    states = {line.attribute_id for line in skill.attributes} | skill.hypotheses.keys()
     erased = set() if receipt is None else receipt.lines.keys()
-    kept = tuple(
-        line
-        for line in command.lines
-        if not is_placeholder(line.attribute_id)
-        and (line.attribute_id in states or line_digest(skill.user_id, skill.domain, line.attribute_id) not in erased)
-    )
-    return command.model_copy(update={"lines": kept})
+
+    def is_kept(name: str) -> bool:
+        is_erased_line = line_digest(skill.user_id, skill.domain, name) in erased
+        return not is_placeholder(name) and (name in states or not is_erased_line)
+
+    lines = tuple(line for line in command.lines if is_kept(line.attribute_id))
+    hypotheses = {name: counts for name, counts in command.hypotheses.items() if is_kept(name)}
+    return command.model_copy(update={"lines": lines, "hypotheses": hypotheses})
 
 
 def without_erased_directives(

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from operators.attributes import ranked_lines
 from operators.habit_directions import BY_PREFIX, is_number_line
 from operators.learning.choice_model import ListFeatures
 from operators.learning.fold import fold, initial_skill, merge
@@ -146,7 +147,7 @@ def rank_by_number(items: Sequence[ItemFacts], attribute_id: str) -> int | None:
 
 def _first_chance(items: Sequence[ItemFacts], skill: PolicySkill, weights: RankWeights) -> float:
     # The chance that the first of the items stands first, without the community; equal scores share it.
-    features = ListFeatures.of(items, skill.attributes, weights=weights, sums=skill.numbers)
+    features = ListFeatures.of(items, ranked_lines(skill), weights=weights, sums=skill.numbers)
     scores = [round(score, 9) for score in features.scores(weights)]
     return 1 / scores.count(scores[0]) if scores[0] == max(scores) else 0.0
 

@@ -96,6 +96,7 @@ def _without(diff: SkillDiff, line: str, about: frozenset[str]) -> SkillDiff:
         update["session"] = diff.session.model_copy(update={"lines": kept})
     if diff.slim_lines is not None:
         update["slim_lines"] = tuple(map(name_of, diff.slim_lines))
+    update["hypotheses"] = diff.hypotheses and {name_of(name): counts for name, counts in diff.hypotheses.items()}
     if diff.count_delta is not None:
         update["count_delta"] = _tally_without(diff.count_delta, is_meant, instead)
 

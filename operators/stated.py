@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
+from typing import TypeVar
 
-from operators.attributes import bounded_id, fact_ids, normalise
+from operators.attributes import RankedLine, bounded_id, fact_ids, normalise
 from operators.language.answers import describe_answers
 from schemas import (
-    Attribute,
     Bound,
     ItemFacts,
     PolicySkill,
@@ -24,6 +24,8 @@ NOW_DURATION = timedelta(minutes=30)
 SESSION_SILENCE = timedelta(hours=2)
 # The dimension of statements about one item.
 ITEM = "item"
+
+LineT = TypeVar("LineT", bound=RankedLine)
 
 
 def statement_id(stance: Stance, attribute_id: str) -> str:
@@ -82,7 +84,7 @@ def avoided_ids(statements: Iterable[Statement]) -> frozenset[str]:
     return frozenset([each.attribute_id for each in statements if each.stance is Stance.AVOIDS and each.bound is None])
 
 
-def without_avoided(lines: Sequence[Attribute], statements: Sequence[Statement]) -> Sequence[Attribute]:
+def without_avoided(lines: Sequence[LineT], statements: Sequence[Statement]) -> Sequence[LineT]:
     """Return the lines that none of these statements avoids.
 
     This is a view (invariant 5): an avoided line keeps its counts and its tier, and returns once the statement ends.

@@ -10,17 +10,18 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from operators.attributes import RankedLine, ranked_lines
 from operators.contrast import ndcg_gain
 from operators.evolve.proposals import ReasonerUnavailable
 from operators.learning.fold import initial_skill, merge
 from operators.rank import ListFeatures, facet_weights, rank
 from operators.steps import EvolveState, EvolveStep, Reason
 from operators.weights import DEFAULT_WEIGHTS
-from schemas import Attribute, BadRecord, Contrast, PolicySkill, SkillCommand, SkillDiff, decode
+from schemas import BadRecord, Contrast, PolicySkill, SkillCommand, SkillDiff, decode
 from schemas.diffs import NumberSums
 
 # Selects the lines of a skill that rank candidates.
-Lines = Callable[[PolicySkill], Sequence[Attribute]]
+Lines = Callable[[PolicySkill], Sequence[RankedLine]]
 ByDomain = Callable[[str], Mapping[str, int] | None]
 
 # The paper's measures (3.1) of a rank.
@@ -98,7 +99,7 @@ class ReplaySide:
 
     step: EvolveStep
     reason: Reason
-    lines: Lines = lambda skill: skill.attributes
+    lines: Lines = ranked_lines
     usual: ByDomain = lambda _: None
     popularity: ByDomain = lambda _: None
 
@@ -160,7 +161,7 @@ async def _step(
     return ReplayMoment(live, effects.skill, contrast, places, effects.diff)
 
 
-def chosen_rank(contrast: Contrast, lines: Sequence[Attribute], numbers: NumberSums | None = None) -> int:
+def chosen_rank(contrast: Contrast, lines: Sequence[RankedLine], numbers: NumberSums | None = None) -> int:
     """Return the chosen item's rank by these lines and numbers; 1 is the top.
 
     The ranking's id breaks ties, which favours neither the chosen item nor the order in which the items were shown.

@@ -17,8 +17,9 @@ from .base import (
     UserDomainEvent,
     UserEvent,
     UtcDatetime,
+    is_empty,
 )
-from .skills import MAX_ATTRIBUTES, Attribute, AttributeKind, Tier
+from .skills import MAX_ATTRIBUTES, MAX_HYPOTHESES, Attribute, AttributeKind, HypothesisCounts, Tier
 
 MAX_DOMAINS = 64
 MAX_LINES = 256
@@ -145,6 +146,9 @@ class SkillCommand(UserDomainEvent, topic="skill-commands"):
     tier: AssignableTier | None = Field(None, description="set-tier: the line's new tier.")
     to_version: int | None = Field(None, ge=0, description="roll-back: the version to restore; 0: the seed.")
     lines: tuple[Attribute, ...] | None = Field(None, max_length=MAX_ATTRIBUTES, description="roll-back, import.")
+    hypotheses: dict[AttributeId, HypothesisCounts] = Field(
+        default_factory=dict, max_length=MAX_HYPOTHESES, exclude_if=is_empty, description="roll-back, import."
+    )
     actor: Label
     reason: Annotated[str, Field(max_length=300)] = ""
 

@@ -24,6 +24,7 @@ from .events import Beliefs, SignalName
 from .items import Fact, NumberName
 from .skills import (
     MAX_ATTRIBUTES,
+    MAX_HYPOTHESES,
     MAX_RECENT,
     MAX_SESSIONS,
     MAX_SLIM_LINES,
@@ -31,6 +32,7 @@ from .skills import (
     Attribute,
     Count,
     Evidence,
+    HypothesisCounts,
     SkillSession,
     Strategy,
     Tier,
@@ -139,18 +141,19 @@ class TradeOff(NamedTuple):
 
 
 class CountDelta(Model):
-    """The effect of an event on the counts of a skill's lines.
+    """The effect of an event on the counts of a skill's lines and hypotheses.
 
     Folding applies it in this order: lines without counts start with `begun`; every line except stated ones decays,
-    `count -= count // forget`, and `aged` extra times after a long absence; then `lines` are added. Discovered lines
-    have their own counts. `drift` is the new state of each line's drift test.
+    `count -= count // forget`, and `aged` extra times after a long absence; then `lines` are added. A fact that is
+    neither a line nor a hypothesis begins as one. Discovered lines have their own counts. `drift` is the new state of
+    each line's drift test.
     """
 
     forget: int = Field(0, ge=0, le=1_024, description="Divisor of the decay; 0: none.")
     begun: dict[AttributeId, tuple[Count, Count]] = Field(
-        default_factory=dict, max_length=MAX_ATTRIBUTES, exclude_if=is_empty
+        default_factory=dict, max_length=MAX_ATTRIBUTES + MAX_HYPOTHESES, exclude_if=is_empty
     )
-    lines: dict[AttributeId, Added] = Field(default_factory=dict, max_length=MAX_ATTRIBUTES)
+    lines: dict[AttributeId, Added] = Field(default_factory=dict, max_length=MAX_ATTRIBUTES + 2 * MAX_HYPOTHESES)
     aged: int = Field(0, ge=0, le=256, exclude_if=is_empty)
     drift: dict[AttributeId, Annotated[int, Field(ge=0, le=64 * ONE)]] = Field(
         default_factory=dict, max_length=MAX_ATTRIBUTES, exclude_if=is_empty
@@ -241,6 +244,12 @@ class SkillDiff(UserDomainEvent, topic="skill-diffs"):
     counted_until: UtcDatetime | None = Field(None, exclude_if=is_empty)
     changes: tuple[SkillChange, ...] = Field((), max_length=4 * MAX_ATTRIBUTES)
     count_delta: CountDelta | None = Field(None, description="None: the counts are unchanged.")
+    hypotheses: dict[AttributeId, HypothesisCounts] | None = Field(
+        None,
+        max_length=MAX_HYPOTHESES,
+        exclude_if=is_none,
+        description="Those of a restored version or an import.",
+    )
     stated: tuple[StatementChange, ...] = Field((), max_length=2 * MAX_STATEMENTS, exclude_if=is_empty)
     shifted: bool = Field(False, exclude_if=is_empty, description="The taste may have changed.")
     beliefs: Beliefs | None = Field(None, exclude_if=is_empty)
@@ -271,6 +280,12 @@ class PolicySkill(UserDomainEvent, topic="skills"):
     version: int = Field(0, ge=0)
     contrasts: int = Field(0, ge=0, description="How many contrasts it has learned from.")
     attributes: tuple[Attribute, ...] = Field((), max_length=MAX_ATTRIBUTES)
+    hypotheses: dict[AttributeId, HypothesisCounts] = Field(
+        default_factory=dict,
+        max_length=MAX_HYPOTHESES,
+        exclude_if=is_empty,
+        description="Facts that no second choice has confirmed: taken, expected and proof.",
+    )
     habits: dict[HabitName, HabitCounts] = Field(default_factory=dict, max_length=MAX_HABITS, exclude_if=is_empty)
     numbers: NumberSums | None = Field(None, exclude_if=is_none)
     stated: tuple[Statement, ...] = Field((), max_length=MAX_STATEMENTS, exclude_if=is_empty)

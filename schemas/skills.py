@@ -27,6 +27,7 @@ from .base import (
 )
 
 MAX_ATTRIBUTES = 64
+MAX_HYPOTHESES = 64
 MAX_EVIDENCE = 3
 MAX_QUOTE = 120
 MAX_RECENT = 32
@@ -100,6 +101,8 @@ class AttributeSource(StrEnum):
 
 # A count of evidence in 1/1024.
 Count = Annotated[int, Field(ge=0, le=1_024 * ONE)]
+# Of a fact that is no line yet: taken, expected and proof.
+HypothesisCounts = tuple[Count, Count, int]
 # Places won or lost, in 1/1024.
 
 

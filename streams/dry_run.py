@@ -160,11 +160,14 @@ class _DryRun:
 
     def _learn(self, event: Any, effects: EvolveEffects, lesson: Lesson) -> None:
         """Keep the new skill, and list its changes."""
+        known = self._state(event).skill.hypotheses
         self._skills[event.user_id, event.domain] = effects.skill
         if (diff := effects.diff) is None:
             lesson.warnings.append(f"changes nothing: {effects.outcome}")
             return
         lesson.teaches += map(change_line, diff.changes)
+        new = [name for name in effects.skill.hypotheses if name not in known]
+        lesson.teaches += [f"counts {name}, a line after a second choice" for name in new]
         lesson.teaches += [describe_statement(each.statement) for each in diff.stated if each.statement is not None]
         if diff.trigger is not None and not diff.trigger.understood:
             lesson.warnings.append(f"is not understood by rules: {diff.trigger.explanation}")

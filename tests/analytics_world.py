@@ -213,7 +213,7 @@ class _Builder:
             self._memories.get(key), self._near(key), request.domain, request.occurred_at, gate=OUTPUT_GATE
         )
         items = [self._read(candidate) for candidate in request.candidates]
-        lines = skill.attributes if skill else ()
+        lines = RANK.lines(skill) if skill else ()
         heard = NO_STATEMENTS
         if skill is not None:
             heard = RANK.statements_for(skill, items, request.occurred_at, request.session_id, asks=request.clarify)

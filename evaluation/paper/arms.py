@@ -21,6 +21,7 @@ from evaluation.simulation import Progress, Turn, no_progress, side_by_side, sim
 from evaluation.skill_arms import RankBy, RankedArm, Rule, SkillArm
 from evaluation.split import Split
 from evaluation.stream import choose
+from operators.attributes import RankedLine
 from operators.evolve.llm import LlmReasoner
 from operators.evolve.proposals import Proposal, ReasonerUnavailable, RulesReasoner
 from operators.graph import Retrieved
@@ -30,7 +31,7 @@ from operators.rank.listwise import ListwiseRanker
 from operators.slim.llm import LlmExtract
 from operators.slim.statements import typed_line
 from operators.steps import EvolveStep
-from schemas import Attribute, Contrast, PolicySkill
+from schemas import Contrast, PolicySkill
 from schemas.skills import SlimLine
 from streams.importers import Visit
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
@@ -158,7 +159,7 @@ class PaperSkills(SkillArm):
         with suppress(ReasonerUnavailable):
             player.skill = await replaced(self._models.client, contrast, player.skill)
 
-    async def slim(self, user_id: str, instruction: str = "") -> tuple[str, Sequence[Attribute]]:
+    async def slim(self, user_id: str, instruction: str = "") -> tuple[str, Sequence[RankedLine]]:
         """Extract the slim text and its lines: by LLM_Ext (C.2), or by rules."""
         skill = self._players[user_id].skill
         if not self._condition.skill:

@@ -11,7 +11,7 @@ from functools import lru_cache, partial
 from itertools import combinations
 from math import exp, fsum, log, prod
 
-from operators.attributes import fact_ids
+from operators.attributes import fact_ids, ranked_lines
 from operators.stated import rejects
 from schemas import ONE, Beliefs, ItemFacts, PolicySkill, Stance, Statement
 
@@ -61,7 +61,7 @@ class KnownFacts:
     def of(cls, skill: PolicySkill, statements: Sequence[Statement]) -> "KnownFacts":
         """Build the view; a user accepts facts that they took or prefer."""
         liked = {each.attribute_id for each in statements if each.stance is not Stance.AVOIDS and each.bound is None}
-        taken = {line.attribute_id for line in skill.attributes if line.support}
+        taken = {line.attribute_id for line in ranked_lines(skill) if line.support}
         rest = tuple(each for each in statements if each.item_id is not None or each.bound is not None)
         of_facts = (each for each in statements if each.item_id is None and each.bound is None)
         avoided = {each.attribute_id: each for each in of_facts if each.stance is Stance.AVOIDS}

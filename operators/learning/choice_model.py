@@ -8,12 +8,12 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from operators.attributes import fact_places
+from operators.attributes import RankedLine, fact_places
 from operators.learning.evidence import signed_strength
 from operators.learning.none_taken import NOTHING
 from operators.learning.tradeoffs import NumberRow, number_rows, personal_weights
 from operators.weights import DEFAULT_WEIGHTS, RankWeights, number_dimension, softmax
-from schemas import Attribute, AttributeKind, Features, ItemFacts, Mix
+from schemas import AttributeKind, Features, ItemFacts, Mix
 from schemas.diffs import NumberSums
 from schemas.weights import FEATURE_ONE
 
@@ -46,7 +46,7 @@ class ListFeatures:
     def of(
         cls,
         items: Sequence[ItemFacts],
-        attributes: Sequence[Attribute] = (),
+        attributes: Sequence[RankedLine] = (),
         facets: Mapping[str, float] | None = None,
         companions: Mapping[str, float] | None = None,
         popularity: Mapping[str, int] | None = None,
@@ -151,7 +151,7 @@ def _standard(values: Sequence[float]) -> list[float]:
     return [(value - mean) / spread for value in values]
 
 
-def _liked(having: Mapping[str, Sequence[int]], attributes: Sequence[Attribute], size: int) -> dict[str, list[float]]:
+def _liked(having: Mapping[str, Sequence[int]], attributes: Sequence[RankedLine], size: int) -> dict[str, list[float]]:
     rows: dict[str, list[float]] = {}
     for line in attributes:
         places = having.get(line.attribute_id)

@@ -12,7 +12,7 @@ from operators.learning.limits import DEFAULT_LIMITS, MergeLimits, evict_to_fit
 from operators.stated import statement_id
 from schemas import Action, Position, Provenance, SkillCommand, SkillLineInput
 from schemas.diffs import PolicySkill, RefusalReason, RefusedProposal, SkillChange, SkillChangeKind, SkillDiff
-from schemas.skills import Attribute, AttributeSource, Evidence, Tier
+from schemas.skills import Attribute, AttributeSource, Evidence, HypothesisCounts, Tier
 from schemas.statements import Stance, StatementChange, StatementChangeKind
 
 _CHANGE_OF = {
@@ -32,6 +32,7 @@ class _CommandResult:
     frozen: bool | None = None
     rolled_back_to: int | None = None
     stated: tuple[StatementChange, ...] = ()
+    hypotheses: dict[str, HypothesisCounts] | None = None
 
 
 def resolve_command(
@@ -70,6 +71,7 @@ def resolve_command(
         frozen=answer.frozen,
         rolled_back_to=answer.rolled_back_to,
         stated=answer.stated,
+        hypotheses=answer.hypotheses,
         counted_until=command.occurred_at if command.action is Action.IMPORT else None,
         reasoned_by=Provenance(reasoner=f"command by {command.actor}"),
         source=source,
@@ -91,6 +93,9 @@ def _redact(
             for line in command.lines
             if privacy.refuses(domain, line.dimension, line.value) is None
         )
+    kept["hypotheses"] = {
+        name: counts for name, counts in command.hypotheses.items() if privacy.refuses_id(domain, name) is None
+    }
     private = None
     line = _line_of(skill, command)
     if command.attribute_id is not None and line is None and not _is_statement(skill, command.attribute_id):
@@ -203,7 +208,9 @@ def _restore(skill: PolicySkill, command: SkillCommand) -> _CommandResult:
         if (before := held.get(name)) != line:
             tier = None if before is None else before.tier
             changes.append(SkillChange.new(line, SkillChangeKind.RESTORED, before=tier, reason=reason))
-    return _CommandResult(tuple(changes), rolled_back_to=command.to_version)
+    # A fact is a line or a hypothesis, never both.
+    hypotheses = {name: counts for name, counts in command.hypotheses.items() if name not in wanted}
+    return _CommandResult(tuple(changes), rolled_back_to=command.to_version, hypotheses=hypotheses)
 
 
 def _change(

@@ -16,7 +16,7 @@ from functools import lru_cache
 from itertools import chain
 from math import log
 
-from operators.attributes import fact_ids
+from operators.attributes import RankedLine, fact_ids
 from schemas import ONE, Attribute, AttributeSource, ItemFacts, PolicySkill, Tier
 
 # Counts lose 1/16 per choice, half after eleven choices: tastes outlast an evening, not a year.
@@ -120,12 +120,12 @@ def proof_for_tier(tier: Tier) -> int:
     return tier * ONE + 9 * ONE // 10 if tier else 0
 
 
-def is_counted(line: Attribute) -> bool:
+def is_counted(line: RankedLine) -> bool:
     """True for a line with counts; a template's has only a tier."""
     return bool(line.taken or line.expected)
 
 
-def counts_of(line: Attribute) -> tuple[int, int]:
+def counts_of(line: RankedLine) -> tuple[int, int]:
     """Return a line's counts; without any, those of its tier."""
     return (line.taken, line.expected) if line.taken or line.expected else (counts_for_tier(line.tier), 0)
 
@@ -160,7 +160,7 @@ def bet(taken: int, expected: int, share: int, part: int) -> int:
     return round(part * odds - ONE * log(1.0 - chance + chance * math.exp(odds)))
 
 
-def signed_strength(line: Attribute) -> float:
+def signed_strength(line: RankedLine) -> float:
     """Return a line's log-odds weight in a ranking; negative if the person leaves it more often than by chance.
 
     It needs no tier: a line ranks before it is proven. A skill states only positive ones.

@@ -6,6 +6,7 @@ from operator import itemgetter
 from typing import Any
 
 from operators.admission import is_applied, with_applied, with_recent
+from operators.attributes import RankedLine, hypotheses_of, limit_hypotheses
 from operators.habit_directions import is_habit
 from operators.learning.evidence import MAX_COUNT, proof_for_tier
 from operators.learning.habits import habits_after, with_habit_counts
@@ -13,7 +14,16 @@ from operators.learning.tradeoffs import numbers_after, with_proofs
 from operators.stated import avoided_ids, lasting_statements
 from schemas import MAX_ATTRIBUTES, AttributeKind, Contrast, Event, Position, Statement, StatementChange, Strategy, Tier
 from schemas.diffs import CountDelta, PolicySkill, SkillChange, SkillChangeKind, SkillDiff
-from schemas.skills import MAX_EVIDENCE, MAX_RECENT, MAX_SESSIONS, Attribute, AttributeSource, Evidence, SkillSession
+from schemas.skills import (
+    MAX_EVIDENCE,
+    MAX_HYPOTHESES,
+    MAX_RECENT,
+    MAX_SESSIONS,
+    Attribute,
+    AttributeSource,
+    Evidence,
+    SkillSession,
+)
 
 SECTIONS = {
     AttributeKind.PREFERENCE: "Core preferences",
@@ -113,6 +123,10 @@ _STATED = AttributeSource.STATED
 MAX_REFUSED = 4 * MAX_ATTRIBUTES
 
 
+# Taken, expected and proof, in 1/1024.
+Counts = tuple[int, int, int]
+
+
 class OutOfOrder(ValueError):
     """A diff does not follow the version that the skill is at."""
 
@@ -148,6 +162,9 @@ def merge(skill: PolicySkill | None, diff: SkillDiff) -> PolicySkill:
     numbers = numbers_after(skill, diff.count_delta, diff.changes)
     if numbers is not None:
         attributes = with_proofs(attributes, numbers)
+    hypotheses = diff.hypotheses
+    if hypotheses is None:
+        hypotheses = _hypotheses_after(skill.hypotheses, lines, attributes, diff)
     stated = _stated_after(skill.stated, diff.stated)
     return skill.model_copy(
         update={
@@ -156,6 +173,7 @@ def merge(skill: PolicySkill | None, diff: SkillDiff) -> PolicySkill:
             "version": diff.version,
             "contrasts": now,
             "attributes": attributes,
+            "hypotheses": hypotheses,
             "habits": habits,
             "numbers": numbers,
             "stated": stated,
@@ -174,6 +192,22 @@ def merge(skill: PolicySkill | None, diff: SkillDiff) -> PolicySkill:
             "chain": diff.chain,
         }
     )
+
+
+def _hypotheses_after(
+    held: dict[str, Counts], lines: Sequence[Attribute], after: Sequence[Attribute], diff: SkillDiff
+) -> dict[str, Counts]:
+    # A line that leaves is no hypothesis again; a fact that becomes a line is none any more.
+    tally = diff.count_delta
+    if tally is None and not (held and diff.changes):
+        return held
+    gone = {line.attribute_id for line in after}.union(change.attribute_id for change in diff.changes)
+    if tally is not None:
+        gone.update([line.attribute_id for line in lines])
+        held = counts_after(hypotheses_of(held), tally)
+        held |= {name: counts for name, counts in tally.lines.items() if name not in held}
+    left = {name: counts for name, counts in held.items() if name not in gone}
+    return left if len(left) <= MAX_HYPOTHESES else limit_hypotheses(left)
 
 
 def _stated_after(stated: tuple[Statement, ...], changes: Sequence[StatementChange]) -> tuple[Statement, ...]:
@@ -233,11 +267,7 @@ def fold(diffs: Iterable[SkillDiff]) -> dict[tuple[str, str], PolicySkill]:
     return skills
 
 
-# Taken, expected and proof, in 1/1024.
-Counts = tuple[int, int, int]
-
-
-def counts_after(lines: Iterable[Attribute], tally: CountDelta) -> dict[str, Counts]:
+def counts_after(lines: Iterable[RankedLine], tally: CountDelta) -> dict[str, Counts]:
     """Return the counts of lines but habits after an event."""
     begun, added, forget = tally.begun, tally.lines, tally.forget
     rounds = range(1 + tally.aged) if forget else range(0)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from operators.attributes import ranked_lines
 from operators.habit_directions import (
     BY_PREFIX,
     DIRECTION_OF,
@@ -167,7 +168,7 @@ def habit_evidence(
     item is no habit.
     """
     items, chosen = shown_items(contrast)
-    before = TasteHistory.of(skill.attributes)
+    before = TasteHistory.of(ranked_lines(skill))
     sides = sides_of_items(items, before, contrast.instruction, popularity, shown=not contrast.by_sager)
     return count_choice(sides, chosen)
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from operators.attributes import fact_ids
+from operators.attributes import fact_ids, ranked_lines
 from operators.learning.choice_model import ListFeatures
 from operators.learning.evidence import RARE_SHARE, UNKNOWN_SHARE, ListEvidence, signed_strength
 from operators.learning.none_taken import approval_rate, as_choice
@@ -60,7 +60,7 @@ def prediction_of(skill: PolicySkill, contrast: Contrast) -> Features:
     items, _ = shown_items(contrast)
     if contrast.features is not None and len(contrast.features.chances) == len(items):
         return contrast.features
-    features = ListFeatures.of(items, skill.attributes, weights=DEFAULT_WEIGHTS, sums=skill.numbers)
+    features = ListFeatures.of(items, ranked_lines(skill), weights=DEFAULT_WEIGHTS, sums=skill.numbers)
     return features.to_event(range(len(items)), DEFAULT_WEIGHTS)
 
 
@@ -73,7 +73,7 @@ def _expected(skill: PolicySkill, shown: ListEvidence, chances: Sequence[int]) -
     # The chances are rounded: those of a hundred items may sum to less than one.
     total = max(1, sum(chances))
     shares = {name: ONE * sum([chances[place] for place in places]) // total for name, places in shown.places.items()}
-    for line in skill.attributes:
+    for line in ranked_lines(skill, shares):
         name = line.attribute_id
         if name in shares and line.kind is not AttributeKind.PATTERN and (own := signed_strength(line)):
             without = shares[name] * math.exp(-own * DEFAULT_WEIGHTS.of(line.dimension))
@@ -94,5 +94,5 @@ def visit_evidence(skill: PolicySkill, item: ItemFacts, usual: Mapping[str, int]
     taken = tuple(dict.fromkeys(fact_ids(item.facts)))
     if usual:
         return ListEvidence(taken, {**dict.fromkeys(taken, RARE_SHARE), **usual}, chances=usual)
-    known = (line.attribute_id for line in skill.attributes)
+    known = (line.attribute_id for line in ranked_lines(skill))
     return ListEvidence(taken, dict.fromkeys((*taken, *known), UNKNOWN_SHARE), chances={})

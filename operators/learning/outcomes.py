@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from operator import mul
 from typing import NamedTuple, TypeVar
 
+from operators.attributes import ranked_lines
 from operators.learning.choice_model import ListFeatures
 from operators.learning.none_taken import NONE_ID, NOTHING, as_choice
 from operators.learning.questions import shown_items
@@ -41,7 +42,7 @@ def outcome_of(
     if contrast.also or (ours is None and contrast.instruction) or is_longer_list_left:
         return None
     items, chosen = shown_items(contrast)
-    features = ListFeatures.of(items, skill.attributes, weights=weights, sums=skill.numbers)
+    features = ListFeatures.of(items, ranked_lines(skill), weights=weights, sums=skill.numbers)
     community = None
     if ours is not None:
         community = {part: [value / FEATURE_ONE for value in row] for part, row in ours.mix.items()}

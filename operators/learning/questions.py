@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from operators.attributes import CREATORS
+from operators.attributes import CREATORS, RankedLine, fact_ids_of_items
 from operators.habit_directions import (
     AGAIN,
     BY_PREFIX,
@@ -32,41 +32,38 @@ _DECIDING: Final = frozenset(DECIDING)
 
 @dataclass(frozen=True)
 class TasteHistory:
-    """A user's history before a choice, as far as habits need it.
-
-    By the values as parsers spell them, not by attribute ids: a list has more facts than there is time to normalise.
-    """
+    """A user's history before a choice, as far as habits need it."""
 
     # Taken lately.
     items: Collection[str | None] = frozenset()
-    # By dimension: every creator with a line, and the three values of a main dimension that were taken most.
+    # By dimension, as ids: every creator taken before, and the three values of a main dimension that were taken most.
     familiar: Mapping[str, Collection[str]] = field(default_factory=dict)
-    # By dimension and value, the strength of the lines.
+    # By dimension and id, the strength of the lines.
     tastes: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, lines: Iterable[Attribute]) -> "TasteHistory":
+    def of(cls, lines: Iterable[RankedLine]) -> "TasteHistory":
         """Read the lines of a skill."""
         tastes_only = [line for line in lines if not is_habit(line.attribute_id)]
-        items = {one.item_id for line in tastes_only for one in line.evidence}
+        items = {one.item_id for line in tastes_only if isinstance(line, Attribute) for one in line.evidence}
         creators: dict[str, set[str]] = {}
-        mains: dict[str, list[Attribute]] = {}
+        mains: dict[str, list[RankedLine]] = {}
         tastes: dict[str, dict[str, float]] = {}
         for line in tastes_only:
             dimension = line.dimension
             if dimension in CREATORS:
                 if line.support:
-                    creators.setdefault(dimension, set()).add(line.value)
+                    creators.setdefault(dimension, set()).add(line.attribute_id)
                 continue
             if dimension in CLASSES and line.support:
                 mains.setdefault(dimension, []).append(line)
             # Silent lines decide too, and pinned ones only as far as they were taken.
             if line.taken > line.expected and dimension in _DECIDING:
-                tastes.setdefault(dimension, {})[line.value] = log_ratio(line.taken, line.expected)
+                tastes.setdefault(dimension, {})[line.attribute_id] = log_ratio(line.taken, line.expected)
         items.discard(None)
         for dimension, known in mains.items():
             known.sort(key=lambda line: (-line.taken, line.attribute_id))
-            creators[dimension] = {line.value for line in known[:FAVOURITES]}
+            creators[dimension] = {line.attribute_id for line in known[:FAVOURITES]}
         return cls(items, creators, tastes)
 
 
@@ -120,18 +117,18 @@ def _by_facts(found: dict[str, Sequence[Side]], items: Sequence[ItemFacts], befo
     size, known, tastes = len(items), before.familiar, before.tastes
     familiar: dict[str, list[Side]] = {dimension: [None] * size for dimension in known}
     scores: dict[str, list[float]] = {dimension: [0.0] * size for dimension in tastes}
-    for place, item in enumerate(items):
-        for fact in item.facts:
+    for place, (item, names) in enumerate(zip(items, fact_ids_of_items(items), strict=True)):
+        for name, fact in zip(names, item.facts, strict=True):
             dimension = fact.dimension
             if dimension in tastes:
-                taste = tastes[dimension].get(fact.value)
+                taste = tastes[dimension].get(name)
                 if taste is not None:
                     scores[dimension][place] += taste
             if dimension in known:
                 row = familiar[dimension]
                 # The first genre or category classifies an item; any creator counts.
                 if row[place] is None or (not row[place] and dimension in CREATORS):
-                    row[place] = fact.value in known[dimension]
+                    row[place] = name in known[dimension]
     for dimension, row in familiar.items():
         _add(found, KNOWN_PREFIX + dimension, row)
     for dimension, column in scores.items():

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from operators.attributes import RankedLine
 from operators.habit_directions import is_habit
 from operators.learning.evidence import DECAY, SLOWEST_DECAY, ListEvidence, bet, counts_of, page_hinkley
 from operators.learning.habits import HABIT_DECAY as HABITS_FORGET
@@ -20,7 +21,7 @@ FIRST_EXPECTED = ONE // 2
 
 
 def count_delta(
-    lines: Sequence[Attribute],
+    lines: Sequence[RankedLine],
     shown: ListEvidence,
     verdicts: Verdicts,
     habits: Habits,

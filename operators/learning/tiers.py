@@ -142,6 +142,7 @@ class TierUpdate:
         """Return the diff of an event with these changes."""
         found: dict[str, Any] = {"changes": tuple(self.changes), "refused": self.refused, "evidence": self.evidence}
         found |= {"count_delta": _end_of_counts(self.skill), "shifted": self.has_shifted}
+        found["hypotheses"] = {} if self.skill.hypotheses else None
         return next_diff(self.skill, event, **found | fields)
 
     def _weaker(self, line: Attribute) -> Tier:

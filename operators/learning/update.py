@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from operators.attributes import fact_id, fact_ids, from_fact
+from operators.attributes import fact_id, fact_ids, from_fact, hypotheses_of, ranked_lines
 from operators.evolve.proposals import COUNTS, ValidatedProposal, refused_change
 from operators.evolve.quotes import with_quoted
 from operators.fit import update_beliefs
@@ -50,7 +50,7 @@ from schemas.diffs import (
     SkillChangeKind,
     SkillDiff,
 )
-from schemas.skills import ONE, Attribute, AttributeSource, Evidence, Tier
+from schemas.skills import MAX_HYPOTHESES, ONE, Attribute, AttributeSource, Evidence, Tier
 
 Names = Collection[str]
 _HIGH, _STATED = Tier.HIGH, AttributeSource.STATED
@@ -176,8 +176,9 @@ class EvidenceUpdate:
         over = {line.attribute_id for line in before if drift and drift_detected(line, drift.get(line.attribute_id, 0))}
         if (over and sum(at >= DRIFT_WARNING for at in drift.values()) > len(over)) or len(over) > 1:
             self.has_shifted, aged = True, aged + DRIFT_ROUNDS
+        known = ranked_lines(self.skill, shown.shares)
         self.tally = count_delta(
-            before, shown, verdicts, habits, weight, forgets or weight, aged, drift, numbers and numbers.sums
+            known, shown, verdicts, habits, weight, forgets or weight, aged, drift, numbers and numbers.sums
         )
         by_age = SkillChangeKind.WEAKENED
         if aged:  # only age can move a line that the list does not offer
@@ -186,15 +187,9 @@ class EvidenceUpdate:
         # A visit shows no items: it contradicts no line.
         offered = self.tally.lines.keys() & (shown.places.keys() | verdicts.keys())
         self._recount(supported, over, offered, by_age, patience)
-        met = self.skill.contrasts + max([line.support for line in before], default=0)
-        unknown: dict[str, Fact] = {}
-        for name, fact in zip(fact_ids(facts), facts, strict=True):
-            unknown.setdefault(name, fact)
-        new = [
-            self._discovered(name, fact, shown, met, now, weight, verdicts)
-            for name, fact in unknown.items()
-            if name not in self.taken
-        ]
+        once = int(any(taken for taken, *_ in self.skill.hypotheses.values()))
+        met = self.skill.contrasts + max([line.support for line in before], default=once)
+        new = self._begin(facts, shown, met, now, weight, verdicts)
         before = self._evict_unconfirmed(before, taken, now)
         if habits:
             before, new = self._count_habits(before, new, now)
@@ -278,23 +273,39 @@ class EvidenceUpdate:
         if kind is SkillChangeKind.REINFORCED:
             self.confirmed.add(name)
 
-    def _discovered(
-        self, name: str, fact: Fact, shown: ListEvidence, met: int, now: int, weight: int, verdicts: Verdicts
-    ) -> Attribute:
-        # A value that was only left is no value that the person takes: such a line has no support yet.
-        is_taken = name in shown.taken
-        taken = shown.part(name) * weight // ONE + verdicts.get(name, (0, 0))[0] if is_taken else 0
-        expected = initial_expected(self.usual.get(name, 0), shown.expected.get(name, 0) * weight // ONE, met)
-        return from_fact(
-            fact,
-            Tier.SILENT,
-            AttributeSource.DISCOVERED,
-            counts=(taken, expected),
-            support=int(is_taken),
-            confirmed_at=now,
-            evidence=self.evidence,
-            quote=self.quotes.get(name, ""),
-        )
+    def _begin(
+        self, facts: Sequence[Fact], shown: ListEvidence, met: int, now: int, weight: int, verdicts: Verdicts
+    ) -> list[Attribute]:
+        """Count new facts as hypotheses; return the lines of those that this event confirms, or a model quotes."""
+        taken, held = frozenset(shown.taken), self.skill.hypotheses
+        names = fact_ids(facts)
+        named = {name: None for name in names if name not in self.taken}
+        # A value that was only left is no value that the person takes.
+        again = {name for name, counts in held.items() if counts[0]}
+        confirmed = {name: held.get(name, (0, 0, 0)) for name in named if name in taken & (again | self.quotes.keys())}
+        begun = self.tally.lines
+        for name in [name for name in named if name not in held][:MAX_HYPOTHESES]:
+            part = shown.part(name) * weight // ONE + verdicts.get(name, (0, 0))[0] if name in taken else 0
+            expected = initial_expected(self.usual.get(name, 0), shown.expected.get(name, 0) * weight // ONE, met)
+            begun[name] = (part, expected, 0)
+        if not confirmed:
+            return []
+        spelled = {name: fact for name, fact in zip(names, facts, strict=True) if name in confirmed}
+        counts = counts_after(hypotheses_of(confirmed), self.tally)
+        return [
+            from_fact(
+                spelled[name],
+                Tier.LOW if proof >= ONE else Tier.SILENT,
+                AttributeSource.DISCOVERED,
+                counts=(count, expected),
+                support=1 + (name in again),
+                confirmed_at=now,
+                evidence=self.evidence,
+                proof=proof,
+                quote=self.quotes.get(name, ""),
+            )
+            for name, (count, expected, proof) in counts.items()
+        ]
 
     def _make_room(self, lines: Sequence[Attribute], new: Sequence[Attribute]) -> None:
         # A discovery enters only if a weaker line can leave for it. The log shows the tier before this event and that
@@ -317,10 +328,11 @@ class EvidenceUpdate:
             else:
                 self._evict(gone)
         for line in new:
-            if line.attribute_id in full:
-                self.refused.append(refused_change(line.attribute_id, SkillChangeKind.DISCOVERED, RefusalReason.FULL))
-            else:
+            if line.attribute_id not in full:
+                self.tally.lines.pop(line.attribute_id, None)  # the line has its counts
                 self.changes.append(SkillChange.new(without_event(line), SkillChangeKind.DISCOVERED))
+            elif line.attribute_id not in self.skill.hypotheses:  # others wait for room
+                self.refused.append(refused_change(line.attribute_id, SkillChangeKind.DISCOVERED, RefusalReason.FULL))
 
     def _tier(self, line: Attribute) -> Tier:
         return self.tiers.get(line.attribute_id, line.tier)

@@ -7,7 +7,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import TypeVar
 
-from operators.attributes import MAX_ID_CHARS
+from operators.attributes import MAX_ID_CHARS, RankedLine
 from operators.language.answers import describe_answers
 from operators.language.output_policy import OutputGate
 from operators.learning.evidence import MAX_COUNT, counts_for_tier, log_ratio
@@ -127,8 +127,8 @@ def typed_line(fact: Attribute | SlimFact) -> SlimLine:
 
 
 def with_session(
-    attributes: tuple[Attribute, ...], lines: tuple[SessionLine, ...], now: int, weight: float = 1.0
-) -> tuple[Attribute, ...]:
+    attributes: tuple[RankedLine, ...], lines: tuple[SessionLine, ...], now: int, weight: float = 1.0
+) -> tuple[RankedLine, ...]:
     """Add a session's counts, times `weight`, to the lines, for ranking in it.
 
     The skill's counts contain the session's already: with a weight of 1, they count twice within the session.
@@ -141,7 +141,10 @@ def with_session(
             taken, expected = line.taken + addition.taken, line.expected + addition.expected
             # A line that was silent may be what this session is about.
             tier = max(line.tier, tier_of(taken, expected, AttributeSource.GLOBAL))
-            line = line.model_copy(update={"taken": taken, "expected": expected, "tier": tier})  # noqa: PLW2901
+            if isinstance(line, Attribute):
+                line = line.model_copy(update={"taken": taken, "expected": expected, "tier": tier})  # noqa: PLW2901
+            else:
+                line = line._replace(taken=taken, expected=expected)  # noqa: PLW2901
         found.append(line)
     return (*found, *(_as_line(line, Tier.LOW, now, (line.taken, line.expected)) for line in added.values()))
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from operators.attributes import RankedLine, ranked_lines
 from operators.fit import fit_list
 from operators.graph import Retrieved, retrieve
 from operators.graph.neighbours import Neighbourhood
@@ -26,7 +27,7 @@ from operators.stated import (
     without_avoided,
 )
 from operators.weights import DEFAULT_WEIGHTS, RankWeights
-from schemas import Attribute, Candidate, Facet, Features, Fit, ItemFacts, Memory, PolicySkill, SlimSkill, derived_id
+from schemas import Candidate, Facet, Features, Fit, ItemFacts, Memory, PolicySkill, SlimSkill, derived_id
 from schemas.diffs import NumberSums
 from schemas.events import Injected, RankedBy, Ranking, RankRequest
 
@@ -110,11 +111,11 @@ class RankStep:
         relevant = relevant_to(instruction if self.task_slim else "", skill)
         return slim(skill, self.slim_tokens, shares, relevant, gate=self.gate)
 
-    def lines(self, skill: PolicySkill) -> Sequence[Attribute]:
+    def lines(self, skill: PolicySkill) -> Sequence[RankedLine]:
         """Return the lines of a skill that rank, outside of any session."""
         if not self.uses_skill:
             return ()
-        return without_avoided(skill.attributes, lasting_statements(skill.stated))
+        return without_avoided(ranked_lines(skill), lasting_statements(skill.stated))
 
     def statements_for(
         self,
@@ -132,8 +133,8 @@ class RankStep:
         return ListStatements(fit, Constraints.of(items, sure, fit))
 
     def session_lines(
-        self, skill: PolicySkill, lines: Sequence[Attribute], now: datetime, session_id: str | None
-    ) -> Sequence[Attribute]:
+        self, skill: PolicySkill, lines: Sequence[RankedLine], now: datetime, session_id: str | None
+    ) -> Sequence[RankedLine]:
         """Return the lines that rank in this session, without avoided ones."""
         held = live_session(skill, session_id, now)
         weight = 0.0 if held is None else self.session_weight * remaining_share(held, now)
@@ -144,7 +145,7 @@ class RankStep:
     def features_of(
         self,
         items: Sequence[ItemFacts],
-        lines: Sequence[Attribute],
+        lines: Sequence[RankedLine],
         retrieved: Retrieved,
         popularity: Mapping[str, int] | None = None,
         weights: RankWeights = DEFAULT_WEIGHTS,

@@ -119,7 +119,12 @@ def import_bundle(
     order_fields = {"occurred_at": order.at, "user_id": user, "actor": order.actor, "reason": order.reason}
     commands = [
         SkillCommand(
-            **order_fields, event_id=uuid4().hex, domain=skill.domain, action=Action.IMPORT, lines=skill.attributes
+            **order_fields,
+            event_id=uuid4().hex,
+            domain=skill.domain,
+            action=Action.IMPORT,
+            lines=skill.attributes,
+            hypotheses=skill.hypotheses,
         )
         for skill in skills
     ]

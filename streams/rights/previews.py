@@ -55,15 +55,16 @@ class DataInventory:
         return at_version(diffs, diffs[-1].version) if diffs else None
 
     def lines(self, domain: str) -> list[str]:
-        """Return the ids of all current and past lines and statements."""
+        """Return the ids of all current and past lines, hypotheses and statements."""
         return sorted({line for diff in self.diffs.get(domain, ()) for line in line_ids(diff)})
 
 
 def line_ids(diff: SkillDiff) -> set[str]:
-    """Return the ids of the lines and statements in a version."""
+    """Return the ids of the lines, hypotheses and statements in a version."""
     statements = [each.statement for each in diff.stated if each.statement is not None]
     stated = {name for each in statements for name in (each.attribute_id, each.statement_id)}
-    return {*(a.attribute_id for a in diff.seed or ()), *(c.attribute_id for c in diff.changes), *stated}
+    counted = {*(diff.count_delta.lines if diff.count_delta is not None else ()), *(diff.hypotheses or ())}
+    return {*(a.attribute_id for a in diff.seed or ()), *(c.attribute_id for c in diff.changes), *stated, *counted}
 
 
 def find_data(settings: Settings, user: str, domain: str | None = None, line: str | None = None) -> DataInventory:

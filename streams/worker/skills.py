@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from operators.attributes import ranked_lines
 from operators.language.output_policy import OutputGate
 from operators.learning.fold import fold, next_diff
 from operators.redaction import placeholder, redact_skill_log, was_about
@@ -96,7 +97,7 @@ class SkillWriter(VersionedWriter[PolicySkill, SkillDiff]):
         rewritten, _ = await self._rewrite(event, log, redact_skill_log(log, line), skill.version)
         gone = (
             SkillChange(kind=SkillChangeKind.FORGOTTEN, attribute_id=each.attribute_id, before=each.tier)
-            for each in rewritten.attributes
+            for each in ranked_lines(rewritten)
             if each.attribute_id == placeholder(line)
         )
         unsaid = (each.statement_id for each in rewritten.stated if was_about(each, line))

@@ -19,6 +19,7 @@ import typer
 from typer.testing import CliRunner
 
 from infra import reference
+from operators.attributes import ranked_lines
 from operators.evolve.proposals import COUNTS, Proposal, ValidatedProposal
 from operators.learning.choice_model import ListFeatures
 from operators.learning.fold import merge
@@ -307,7 +308,7 @@ def test_the_table_of_the_learning_rule_follows_from_the_operators() -> None:
     for nth in range(1, 17):
         shown = [_train(rng) for _ in range(5)]
         taken = min(shown, key=lambda item: item.measures["price"] + item.measures["length"] / 2)
-        features = ListFeatures.of(shown, skill.attributes, weights=domain, sums=skill.numbers)
+        features = ListFeatures.of(shown, ranked_lines(skill), weights=domain, sums=skill.numbers)
         left = tuple(item for item in shown if item is not taken)
         order = [*map(shown.index, (taken, *reversed(left)))]
         choice = a_contrast(taken, ranking_id=f"r{nth}", features=features.to_event(order, domain))

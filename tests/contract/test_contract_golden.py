@@ -58,7 +58,7 @@ def nested(value: Any, extra: dict[str, Any]) -> Any:
         return value
     free = {
         "metadata", "shares", "usual", "older", "older_known", "companions", "items", "domains", "lines", "begun",
-        "measures", "habits", "mix", "dimensions", "against", "drift", "numbers", "moments",
+        "hypotheses", "measures", "habits", "mix", "dimensions", "against", "drift", "numbers", "moments",
         "tastes",
     }  # fmt: skip
     return {name: part if name in free else nested(part, extra) for name, part in value.items()} | extra

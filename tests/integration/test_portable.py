@@ -179,7 +179,10 @@ def test_an_export_has_all_data_of_one_person_and_imports_elsewhere(
         out = harness.until(lambda out: len(out.values(PolicySkill)) > 1, "all of it")
         assert out.values(SkillDiff)[0].reasoned_by.reasoner == "command by ann"
         assert [said.value for said in out.values(PolicySkill)[-1].stated] == ["horror"]
-        arrived = {line.attribute_id: line for line in out.values(PolicySkill)[-1].attributes}
-        assert arrived == {line.attribute_id: line for line in log.skills[ANN].attributes}
+        arrived, sent = out.values(PolicySkill)[-1], log.skills[ANN]
+        assert {line.attribute_id: line for line in arrived.attributes} == {
+            line.attribute_id: line for line in sent.attributes
+        }
+        assert arrived.hypotheses == sent.hypotheses
         imported = verify(harness.settings)
         assert (imported.findings, imported.versions) == ([], 2), "a worker's own log"

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from operators.attributes import ranked_lines
 from schemas import Contrast, ItemMemory, Ranking, RankingOutcome, SkillDiff, encode
 from streams.local.children import environment
 from tests.builders import film, slate
@@ -208,7 +209,7 @@ def test_private_data_reaches_no_output_of_a_worker(harness: Harness) -> None:
     contrasts = outputs.values(Contrast)
     assert [contrast.instruction for contrast in contrasts] == ["something dark, send it to [e-mail]", SAID[3]]
     [skill] = harness.skills().values()
-    assert {line.attribute_id for line in skill.attributes if line.taken} == {"preference:genre:noir"}
+    assert {line.attribute_id for line in ranked_lines(skill) if line.taken} == {"preference:genre:noir"}
     assert outputs.dead_letters == []
     rows = harness.duckdb("SELECT instruction FROM rankings", lambda found: len(found) == len(SAID))
     kept = json.dumps([rows, [contrast.model_dump(mode="json") for contrast in contrasts]])

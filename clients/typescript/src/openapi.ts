@@ -628,11 +628,12 @@ export interface components {
             diff?: components["schemas"]["SkillDiff"] | null;
         };
         /**
-         * @description The effect of an event on the counts of a skill's lines.
+         * @description The effect of an event on the counts of a skill's lines and hypotheses.
          *
          *     Folding applies it in this order: lines without counts start with `begun`; every line except stated ones decays,
-         *     `count -= count // forget`, and `aged` extra times after a long absence; then `lines` are added. Discovered lines
-         *     have their own counts. `drift` is the new state of each line's drift test.
+         *     `count -= count // forget`, and `aged` extra times after a long absence; then `lines` are added. A fact that is
+         *     neither a line nor a hypothesis begins as one. Discovered lines have their own counts. `drift` is the new state of
+         *     each line's drift test.
          */
         CountDelta: {
             /**
@@ -1051,6 +1052,14 @@ export interface components {
             contrasts: number;
             /** @default [] */
             attributes: components["schemas"]["Attribute"][];
+            /** @description Facts that no second choice has confirmed: taken, expected and proof. */
+            hypotheses?: {
+                [key: string]: [
+                    number,
+                    number,
+                    number
+                ];
+            };
             habits?: {
                 [key: string]: [
                     number,
@@ -1315,6 +1324,14 @@ export interface components {
             changes: components["schemas"]["SkillChange"][];
             /** @description None: the counts are unchanged. */
             count_delta?: components["schemas"]["CountDelta"] | null;
+            /** @description Those of a restored version or an import. */
+            hypotheses?: {
+                [key: string]: [
+                    number,
+                    number,
+                    number
+                ];
+            } | null;
             /** @default [] */
             stated: components["schemas"]["StatementChange"][];
             /**

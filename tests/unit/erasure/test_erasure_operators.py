@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from operators.admission import abstention_id
 from operators.attributes import fact_id
 from operators.audit import chain_breaks
-from operators.erasure import StoredState, scrub_memory, scrub_profile, with_scope, without_erased_facts
+from operators.erasure import StoredState, restorable, scrub_memory, scrub_profile, with_scope, without_erased_facts
 from operators.evolve.proposals import Proposal, ValidatedProposal
 from operators.graph.items import (
     add_taken,
@@ -175,6 +175,28 @@ def test_counts_of_an_erased_line_stay_under_its_digest() -> None:
     for line in skill.attributes:
         name = placeholder(LINE) if line.attribute_id == fact_id(NOIR) else line.attribute_id
         assert counts(lines[name]) == counts(line)
+
+
+def test_an_erased_hypothesis_stays_under_its_digest_until_it_is_removed() -> None:
+    skill, log = initial_skill(USER, DOMAIN, (), a_command()), []
+    for number, words in enumerate(["genre: noir", "genre: saga", "genre: saga"]):
+        contrast = a_contrast([words], [["mood: dark"]], event_id=f"c{number}", by_sager=True)
+        log.append(resolve_choice(skill, ValidatedProposal(Proposal(), ()), contrast))
+        skill = fold(log)[USER, DOMAIN]
+    back = a_command(Action.ROLL_BACK, to_version=3, lines=skill.attributes, hypotheses=skill.hypotheses)
+    log.append(resolve_command(skill, back, privacy=PRIVACY, gate=OUTPUT_GATE))
+
+    again = redact_skill_log(log, LINE)
+
+    assert "noir" not in "".join(encode(diff).decode() for diff in again)
+    rewritten = fold(again)[USER, DOMAIN]
+    assert rewritten.hypotheses[placeholder(LINE)] == skill.hypotheses[fact_id(NOIR)]
+    request, scope = asked(0, DOMAIN, LINE)
+    receipt = with_scope(EMPTY, request, scope)
+    for then in (skill, rewritten):
+        command = a_command(Action.IMPORT, lines=then.attributes, hypotheses=then.hypotheses)
+        kept = restorable(command, initial_skill(USER, DOMAIN, (), a_command()), receipt).hypotheses
+        assert kept.keys() == {fact_id(Fact(dimension="mood", value="dark"))}
 
 
 def counts(line: Attribute) -> tuple[int, int, int]:

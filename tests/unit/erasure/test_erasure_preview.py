@@ -4,7 +4,9 @@ from collections import Counter
 
 import pytest
 
+from operators.evolve.proposals import Proposal, ValidatedProposal
 from operators.language.corrections import understand
+from operators.learning.update import resolve_choice
 from operators.steps import EvolveState, EvolveStep
 from schemas import Correction, Directive, Stance
 from streams.language import RULES
@@ -13,7 +15,7 @@ from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from streams.rights import previews as preview
 from streams.rights.previews import DataInventory
 from streams.settings import Settings
-from tests.builders import DOMAIN, NOW, USER, a_skill, an_attribute, id_of
+from tests.builders import DOMAIN, NOW, USER, a_contrast, a_skill, an_attribute, id_of
 
 
 @pytest.fixture
@@ -70,3 +72,9 @@ def test_preview_accepts_a_line_known_from_statements() -> None:
 
     horror = id_of("genre: horror")
     assert held.lines(DOMAIN) == [f"avoids:{horror}", horror, id_of("genre: noir")]
+
+
+def test_preview_accepts_a_hypothesis() -> None:
+    diff = resolve_choice(a_skill(), ValidatedProposal(Proposal()), a_contrast(["genre: noir"], [["genre: saga"]]))
+
+    assert DataInventory(USER, diffs={DOMAIN: [diff]}).lines(DOMAIN) == [id_of("genre: noir"), id_of("genre: saga")]

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 
+from operators.attributes import ranked_lines
 from operators.evolve.proposals import CountsReasoner
 from operators.habit_directions import DIRECTION_OF, Direction
 from operators.learning.questions import Sides, TasteHistory, sides_of_items
@@ -30,11 +31,11 @@ class User:
 
     @property
     def habits(self) -> dict[str, Attribute]:
-        lines = () if self.skill is None else self.skill.attributes
+        lines = () if self.skill is None else ranked_lines(self.skill)
         return {line.attribute_id: line for line in lines if line.attribute_id in DIRECTION_OF}
 
     def sides(self, items: Sequence[ItemFacts]) -> Sides:
-        lines = () if self.skill is None else self.skill.attributes
+        lines = () if self.skill is None else ranked_lines(self.skill)
         return sides_of_items(items, TasteHistory.of(lines), INSTRUCTION)
 
     def takes(self, items: Sequence[ItemFacts], place: int) -> None:

@@ -206,10 +206,10 @@ def test_lint_lists_the_lessons_of_a_batch(world: World) -> None:
     )
 
     assert choice["teaches"] == [
-        "+ preference:genre:sci-fi silent, discovered",
-        "+ criterion:era:2010s silent, discovered",
-        "+ criterion:year:2016-releases silent, discovered",
-        "+ preference:genre:animation silent, discovered",
+        "counts preference:genre:sci-fi, a line after a second choice",
+        "counts criterion:era:2010s, a line after a second choice",
+        "counts criterion:year:2016-releases, a line after a second choice",
+        "counts preference:genre:animation, a line after a second choice",
     ]
     assert ranking["teaches"] == ["waits for its selection"]
     assert any("its words: e-mail" in each for each in ranking["warnings"])

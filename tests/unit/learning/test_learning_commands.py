@@ -4,14 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from operators.evolve.proposals import Proposal, ValidatedProposal
 from operators.learning.commands import resolve_command
 from operators.learning.fold import fold, initial_skill, merge
 from operators.learning.limits import MergeLimits
+from operators.learning.update import resolve_choice
 from schemas import Action, BadRecord, PolicySkill, SkillCommand, SkillLineInput, decode, encode
-from schemas.skills import AttributeKind, AttributeSource, Tier
+from schemas.skills import ONE, AttributeKind, AttributeSource, Tier
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
-from tests.builders import DOMAIN, USER, a_command, a_skill, an_attribute
+from tests.builders import DOMAIN, USER, a_command, a_contrast, a_skill, an_attribute, id_of
 
 NOIR, SAGA = "genre: noir", "genre: saga"
 
@@ -134,6 +136,24 @@ def test_a_roll_back_restores_lines_and_keeps_the_log(
     assert log[-1].rolled_back_to == then.version
     assert [diff.version for diff in log] == list(range(1, len(log) + 1))
     assert fold(log)[skill.user_id, skill.domain] == skill
+
+
+@pytest.mark.parametrize("action", [Action.ROLL_BACK, Action.IMPORT])
+def test_an_earlier_version_restores_its_hypotheses(action: Action) -> None:
+    log, skill = [], initial_skill(USER, DOMAIN, (), a_command())
+    for number, words in enumerate([NOIR, SAGA, SAGA, NOIR]):
+        contrast = a_contrast([words], [["mood: dark"]], event_id=f"c{number}", by_sager=True)
+        log.append(resolve_choice(skill, ValidatedProposal(Proposal()), contrast))
+        skill = merge(skill, log[-1])
+    then = fold(log[:2])[USER, DOMAIN]
+    assert then.hypotheses.keys() == {id_of(NOIR), id_of(SAGA), id_of("mood: dark")}
+    private = {"preference:health:hiv-positive": (ONE, 0, 0)}
+
+    command = a_command(action, lines=then.attributes, hypotheses=then.hypotheses | private)
+    log.append(resolve_command(skill, command, privacy=PRIVACY, gate=OUTPUT_GATE))
+
+    restored = fold(log)[USER, DOMAIN]
+    assert (restored.attributes, restored.hypotheses) == (then.attributes, then.hypotheses)
 
 
 @pytest.mark.parametrize("action", list(Action))

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable
 
+from operators.attributes import ranked_lines
 from operators.contrast import with_usual
 from operators.evolve.proposals import Proposal, ValidatedProposal
 from operators.fit.acceptance import KnownFacts
@@ -108,5 +109,5 @@ def test_a_value_that_was_only_left_has_no_support() -> None:
     contrast = a_contrast(["genre: noir"], [["genre: saga"]])
     skill = initial_skill("ann", "movietv", (), contrast)
     after = merge(skill, resolve_choice(skill, ValidatedProposal(Proposal()), contrast))
-    assert {line.value: line.support for line in after.attributes} == {"noir": 1, "saga": 0}
+    assert {line.value: line.support for line in ranked_lines(after)} == {"noir": 1, "saga": 0}
     assert KnownFacts.of(after, ()).is_unknown("preference:genre:saga")

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from operators.attributes import RankedLine, ranked_lines
 from operators.evolve.proposals import Proposal, validate
 from operators.learning.commands import resolve_command
 from operators.learning.evidence import DECAY, bet, counts_for_tier
@@ -16,7 +17,7 @@ from operators.learning.tiers import tier_of
 from operators.learning.update import resolve_choice, resolve_visit
 from operators.weights import UNKNOWN_DIMENSION
 from schemas import Action, Contrast, PolicySkill, Provenance, SkillChangeKind, SkillDiff, encode
-from schemas.skills import ONE, Attribute, AttributeSource, Tier
+from schemas.skills import MAX_HYPOTHESES, ONE, Attribute, AttributeSource, Tier
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import a_command, a_contrast, a_skill, an_attribute, an_interaction, id_of, item_facts
@@ -49,8 +50,8 @@ def played(
     return skill, log
 
 
-def the(skill: PolicySkill, words: str) -> Attribute:
-    return next(line for line in skill.attributes if line.attribute_id == id_of(words))
+def the(skill: PolicySkill, words: str) -> RankedLine:
+    return next(line for line in ranked_lines(skill) if line.attribute_id == id_of(words))
 
 
 def counted(words: str, taken: float, expected: float, tier: Tier = Tier.LOW, **more: object) -> Attribute:
@@ -69,7 +70,7 @@ class TestOneChoice:
         assert (the(after, NOIR).taken, the(after, NOIR).expected) == (faded[0] + ONE, faded[1] + ONE // 4)
         assert (the(after, EPIC).taken, the(after, EPIC).expected) == faded
         assert diff.count_delta is not None
-        assert diff.count_delta.lines == {id_of(NOIR): (ONE, ONE // 4, bet(3 * ONE, ONE, ONE // 4, ONE))}
+        assert diff.count_delta.lines[id_of(NOIR)] == (ONE, ONE // 4, bet(3 * ONE, ONE, ONE // 4, ONE))
 
     def test_a_value_first_taken_forgets_most_of_how_often_it_was_left(self) -> None:
         skill, _ = played([(SAGA, [NOIR, NOIR])] * 4)
@@ -91,14 +92,49 @@ class TestOneChoice:
         assert the(alone, NOIR).expected == ONE - ONE // DECAY + ONE // 2
         assert the(explained, NOIR).expected > ONE - ONE // DECAY + 3 * ONE // 4
 
-    def test_new_facts_are_discovered_silent(self) -> None:
+    def test_new_facts_are_hypotheses(self) -> None:
         """Those of a quarter of the list too, though left: the person may avoid them."""
         rare = [["genre: farce"], ["genre: opera"], ["genre: epos"]]
         after, diff = chose(a_skill(), a_contrast([NOIR, "author: Mina"], [[SAGA], [SAGA], *rare]))
 
-        assert {change.kind for change in diff.changes} == {SkillChangeKind.DISCOVERED}
-        assert {line.value: line.taken for line in after.attributes} == {"noir": ONE, "Mina": ONE, "saga": 0}
-        assert {line.tier for line in after.attributes} == {Tier.SILENT}
+        assert (diff.changes, after.attributes) == ((), ())
+        taken = {name: counts[0] for name, counts in after.hypotheses.items()}
+        assert taken == {id_of(NOIR): ONE, id_of("author: Mina"): ONE, id_of(SAGA): 0}
+
+    def test_a_second_choice_makes_a_hypothesis_a_line_with_its_spelling_and_counts(self) -> None:
+        first, _ = chose(a_skill(), a_contrast(["author: Mina"], [[SAGA]]))
+
+        after, diff = chose(first, a_contrast(["author: MINA", NOIR], [[SAGA], [EPIC]], event_id="c2", by_sager=True))
+
+        (line,) = after.attributes
+        assert (line.value, line.tier, line.support) == ("MINA", Tier.SILENT, 2)
+        assert line.taken == ONE - ONE // DECAY + ONE
+        assert line.proof == bet(ONE, ONE // 2, ONE // 3, ONE)
+        assert [change.kind for change in diff.changes] == [SkillChangeKind.DISCOVERED]
+        assert line.attribute_id not in after.hypotheses
+        assert diff.count_delta is not None
+        assert line.attribute_id not in diff.count_delta.lines
+
+    def test_a_value_that_was_left_first_needs_two_choices_too(self) -> None:
+        skill, _ = played([(SAGA, [NOIR, NOIR])])
+
+        once, _ = chose(skill, a_contrast([NOIR], [[SAGA]], event_id="a", by_sager=True))
+        twice, _ = chose(once, a_contrast([NOIR], [[SAGA]], event_id="b", by_sager=True))
+
+        assert id_of(NOIR) in once.hypotheses
+        assert [line.value for line in twice.attributes] == ["noir"]
+
+    def test_the_least_taken_hypotheses_leave_without_a_record(self) -> None:
+        skill = a_skill()
+        for number in range(MAX_HYPOTHESES):
+            skill, diff = chose(skill, a_contrast([f"mood: m{number}"], [[SAGA]], event_id=f"e{number}", by_sager=True))
+
+        assert len(skill.hypotheses) == MAX_HYPOTHESES
+        assert id_of(SAGA) not in skill.hypotheses, "it was never taken"
+        skill, diff = chose(skill, a_contrast(["mood: new"], [["mood: new"]], event_id="new", by_sager=True))
+        assert id_of("mood: m0") not in skill.hypotheses
+        assert {id_of("mood: m1"), id_of("mood: new")} <= skill.hypotheses.keys()
+        assert diff.changes == ()
 
 
 class TestTiers:
@@ -165,6 +201,7 @@ def test_a_visit_uses_the_populations_shares() -> None:
 def test_the_least_taken_line_is_evicted() -> None:
     skill = a_skill(counted(SAGA, 3, 1), counted(EPIC, 0.4, 0.1))
 
+    skill, _ = chose(skill, a_contrast([NOIR], [["genre: farce"]], event_id="c0"))
     after, diff = chose(skill, a_contrast([NOIR], [["genre: farce"]]), limits=MergeLimits(attributes=2))
 
     assert {line.value for line in after.attributes} == {"saga", "noir"}
@@ -205,7 +242,7 @@ def test_counts_equal_a_plain_ledger(choices: list[tuple[str, list[str]]]) -> No
                 ledger[value] = [float(value == taken), shown.count(value) / sum(force), 0.0]
 
     found = {
-        line.value: [count / ONE for count in (line.taken, line.expected, line.proof)] for line in skill.attributes
+        line.value: [count / ONE for count in (line.taken, line.expected, line.proof)] for line in ranked_lines(skill)
     }
     assert found.keys() == ledger.keys()
     assert all(found[value] == pytest.approx(counts, abs=0.06) for value, counts in ledger.items())

@@ -13,8 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from operators.attributes import fact_ids, from_fact
+from operators.attributes import fact_ids, from_fact, ranked_lines
 from operators.evolve.proposals import Proposal, validate
+from operators.learning.choice_model import ListFeatures
 from operators.learning.evidence import proof_for_tier
 from operators.learning.feedback import resolve_abstention, resolve_feedback
 from operators.learning.fold import fold, initial_skill, merge
@@ -23,7 +24,7 @@ from operators.learning.update import resolve_choice, resolve_visit
 from schemas import Contrast, Fact, Feedback, ItemFacts, PolicySkill, Provenance, SkillChange, SkillDiff, decode, encode
 from schemas.diffs import SkillChangeKind
 from schemas.events import Abstention, Interaction
-from schemas.skills import ONE, Attribute, AttributeKind, AttributeSource, Tier
+from schemas.skills import MAX_HYPOTHESES, ONE, Attribute, AttributeKind, AttributeSource, Tier
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import DOMAIN, NOW, USER
 
@@ -47,6 +48,7 @@ class Step:
     diff: SkillDiff
     after: PolicySkill
     judged: set[str]
+    items: list[ItemFacts]
 
     def held(self) -> Iterator[tuple[Attribute, Attribute]]:
         after = {line.attribute_id: line for line in self.after.attributes}
@@ -58,6 +60,10 @@ class Step:
         found = {change.attribute_id: change for change in self.diff.changes}
         assert len(found) == len(self.diff.changes), "one change per line"
         return found
+
+    def facts(self) -> Iterator[tuple[str, Fact]]:
+        for item in self.items:
+            yield from zip(fact_ids(item.facts), item.facts, strict=True)
 
     def taken(self) -> set[str]:
         if isinstance(self.event, Contrast):
@@ -136,7 +142,7 @@ class Person:
             event = Abstention(**self.common(number), ranking_id=f"r{number}", shown=tuple(items))
             diff = resolve_abstention(self.skill, event, None, usual, self.limits)
         before, self.skill = self.skill, decode(PolicySkill, encode(merge(self.skill, diff)))
-        return Step(event, before, diff, self.skill, against)
+        return Step(event, before, diff, self.skill, against, items)
 
 
 def stream(seed: int, limits: MergeLimits, length: int = 40) -> list[Step]:
@@ -219,6 +225,42 @@ def test_a_high_line_of_the_prior_falls_after_two_contradictions(seed: int, limi
                 assert against[before.attribute_id] >= 2
             if after.tier is Tier.HIGH > before.tier:
                 against[before.attribute_id] = 0
+
+
+@FEW
+@given(SEED, LIMITS)
+def test_a_fact_is_a_line_only_after_a_second_event_takes_it(seed: int, limits: MergeLimits) -> None:
+    takings: Counter[str] = Counter()
+    for step in stream(seed, limits):
+        known = {line.attribute_id for line in step.before.attributes}
+        tally = step.diff.count_delta
+        assert tally is not None
+        takings.update(name for name, (taken, *_) in tally.lines.items() if taken)
+        begun = [change.discovered for change in step.diff.changes if change.discovered is not None]
+        for line in begun:
+            if line.kind is AttributeKind.PREFERENCE or line.dimension == "era":
+                assert takings[line.attribute_id] >= 1, "this event is not in the tally"
+                assert line.attribute_id in step.before.hypotheses
+                assert line.attribute_id not in known
+        assert step.after.hypotheses.keys().isdisjoint(line.attribute_id for line in step.after.attributes)
+        assert len(step.after.hypotheses) <= MAX_HYPOTHESES
+
+
+@FEW
+@given(SEED)
+def test_hypotheses_rank_as_silent_lines(seed: int) -> None:
+    steps = stream(seed, DEFAULT_LIMITS, 20)
+    facts = {name: fact for step in steps for name, fact in step.facts()}
+
+    for step in steps:
+        if isinstance(step.event, Contrast) and step.before.hypotheses:
+            items = (step.event.chosen, *step.event.unchosen)
+            lines = [
+                from_fact(facts[name], Tier.SILENT, AttributeSource.DISCOVERED, counts=(taken, expected), proof=proof)
+                for name, (taken, expected, proof) in step.before.hypotheses.items()
+            ]
+            as_lines = ListFeatures.of(items, (*step.before.attributes, *lines), sums=step.before.numbers)
+            assert ListFeatures.of(items, ranked_lines(step.before), sums=step.before.numbers) == as_lines
 
 
 @FEW

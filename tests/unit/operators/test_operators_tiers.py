@@ -14,12 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.attributes import from_fact
-from operators.evolve.proposals import Proposal, RulesReasoner
+from operators.evolve.proposals import Proposal, RulesReasoner, ValidatedProposal
 from operators.language.ports import Interpretation, ReadDirective
 from operators.learning.choice_model import ListFeatures
 from operators.learning.fold import OutOfOrder, document_length, fold, has_learned, initial_skill, merge, strategy_of
 from operators.learning.limits import DEFAULT_LIMITS, MergeLimits, fit_seed
 from operators.learning.prior import observe
+from operators.learning.tiers import resolve_tiers
 from operators.options import EvolveMode
 from operators.steps import EvolveEffects, EvolveState, EvolveStep, SkillStart
 from schemas import (
@@ -37,7 +38,7 @@ from schemas import (
 )
 from schemas.diffs import NumberSums
 from schemas.events import Abstention, Feedback, Signal
-from schemas.skills import MAX_RECENT, Attribute, AttributeSource, Evidence, Tier
+from schemas.skills import MAX_RECENT, ONE, Attribute, AttributeSource, Evidence, Tier
 from schemas.statements import Correction, Directive, Scope, Stance
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
@@ -458,3 +459,11 @@ def test_patience_removes_only_unconfirmed_lines(
 
     if stream.skill is not None:
         assert encode(fold(stream.log)[USER, DOMAIN]) == encode(stream.skill)
+
+
+def test_hypotheses_of_the_mode_evidence_end() -> None:
+    skill = a_skill().model_copy(update={"hypotheses": {"preference:genre:noir": (ONE, 0, 0)}})
+
+    diff = resolve_tiers(skill, ValidatedProposal(Proposal()), a_contrast(["genre: saga"]))
+
+    assert merge(skill, diff).hypotheses == {}

@@ -36,7 +36,6 @@ from tests.builders import (
     id_of,
     item_facts,
     line,
-    texts,
 )
 
 NOIR, SAGA, WAR = "genre: noir", "genre: saga", "genre: war"
@@ -122,8 +121,8 @@ class TestSignals:
     def test_a_short_look_discovers_no_line(self) -> None:
         both = item_facts("a", NOIR, SAGA)
 
-        assert texts(hear(signal("dwelled", value=30), item=both).skill.attributes) == [NOIR]
-        assert texts(hear(signal("purchased"), item=both).skill.attributes) == [NOIR, SAGA]
+        assert hear(signal("dwelled", value=30), item=both).skill.hypotheses == {}
+        assert hear(signal("purchased"), item=both).skill.hypotheses.keys() == {id_of(SAGA)}
 
     def test_a_signal_counts_once(self) -> None:
         liked = signal("liked")

@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import dataclass, field
 
+from operators.attributes import ranked_lines
 from operators.evolve.proposals import CountsReasoner
 from operators.learning.fold import fold, initial_skill
 from operators.learning.limits import DEFAULT_LIMITS, MergeLimits
@@ -66,6 +67,6 @@ class LiveSide:
 
 def replayed(told: ReplaySeries, other: ReplaySide | None = None) -> list[ReplayMoment]:
     async def collect() -> list[ReplayMoment]:
-        return [moment async for moment in replay(told, lambda skill: skill.attributes, other or an_arm())]
+        return [moment async for moment in replay(told, ranked_lines, other or an_arm())]
 
     return asyncio.run(collect())

@@ -20,7 +20,18 @@ from operators.graph.items import neighbour_of
 from operators.learning.fold import fold
 from operators.redaction import placeholder
 from operators.stated import item_attribute
-from schemas import TOPICS, Correction, DeadLetter, Directive, Stance, Tier, compound_key, line_digest, subject_digest
+from schemas import (
+    TOPICS,
+    Correction,
+    DeadLetter,
+    Directive,
+    Stance,
+    Tier,
+    compound_key,
+    encode,
+    line_digest,
+    subject_digest,
+)
 from schemas.commands import Action, ErasedScope, ForgetRequest, Receipt, SkillCommand, SkillLineInput
 from schemas.diffs import PolicySkill, RefusalReason, SkillDiff
 from schemas.events import Feedback, Interaction, Ranking, RankRequest, Selection
@@ -180,6 +191,21 @@ async def test_a_line_that_is_forgotten_is_in_no_fact_of_her_past(known: FakeDep
     known.log.put(request(domain="films", line=line_digest(ANN, "films", fact_id(fact))))
     await known.worker().quiet()
     assert held() == []
+
+
+async def test_an_erased_hypothesis_is_in_no_store(known: FakeDeployment) -> None:
+    key = compound_key(ANN, "films")
+    name = next(iter(known.log.newest(PolicySkill)[key].hypotheses))
+    worker = known.worker()
+    known.log.put(request(domain="films", line=line_digest(ANN, "films", name)))
+    await worker.quiet()
+
+    skill, log = known.log.newest(PolicySkill)[key], hers(known.log)
+    assert skill.hypotheses.keys().isdisjoint({name, placeholder(line_digest(ANN, "films", name))})
+    assert skill.hypotheses
+    assert fold(log)[ANN, "films"] == skill
+    assert not [base for base in STATE if name.encode() in known.log.compacted(base).get(key, b"")]
+    assert not [diff for diff in log if name in encode(diff).decode()]
 
 
 @pytest.mark.parametrize("action", [Action.ROLL_BACK, Action.IMPORT])

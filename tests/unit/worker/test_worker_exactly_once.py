@@ -9,6 +9,7 @@ from datetime import timedelta
 
 import pytest
 
+from operators.attributes import ranked_lines
 from operators.audit import chain_breaks
 from operators.learning.fold import fold
 from schemas import Action, Candidate, Contrast, PolicySkill, Ranking, Selection, SkillLineInput, SlimSkill, Tier
@@ -75,7 +76,7 @@ def assert_undisturbed(log: FakeLog, made: list[tuple[Ranking, Selection]]) -> N
     found = log.newest(PolicySkill)
     assert {key: content(skill) for key, skill in found.items()} == {k: content(s) for k, s in wanted.items()}
     slims = log.newest(SlimSkill)
-    assert {key for key, skill in found.items() if skill.attributes} >= set(slims)
+    assert {key for key, skill in found.items() if ranked_lines(skill)} >= set(slims)
     assert log.of("dead-letters") == []
 
 
