@@ -115,7 +115,7 @@ def test_in_tiers_a_quotation_begins_at_low() -> None:
 HOSTILE = {
     "not in the text": (quotation("theme", "heist", "a daring heist"), RefusalReason.UNSUPPORTED),
     "value outside its quote": (quotation("theme", "found family", "slow-burn romance"), RefusalReason.UNSUPPORTED),
-    "part of a word": (quotation("theme", "thie", "Found Family of thie"), RefusalReason.UNSUPPORTED),
+    "part of a word": (quotation("theme", "Fam", "Found Fam"), RefusalReason.UNSUPPORTED),
     "four words": (quotation("theme", "Found Family of thieves", TEXT[:52]), RefusalReason.UNSUPPORTED),
     "no keyword": (quotation("theme", "of a", "about a"), RefusalReason.UNSUPPORTED),
     "the whole title": (quotation("theme", "Thieves of Lyon", "Thieves of Lyon"), RefusalReason.UNSUPPORTED),
