@@ -10,7 +10,7 @@ from typing import TypeVar
 from operators.attributes import MAX_ID_CHARS, RankedLine
 from operators.language.answers import describe_answers
 from operators.language.output_policy import OutputGate
-from operators.learning.evidence import MAX_COUNT, counts_for_tier, log_ratio
+from operators.learning.evidence import MAX_COUNT, counts_for_tier, counts_of, log_ratio
 from operators.learning.fold import clip
 from operators.learning.tiers import tier_of
 from operators.prompts import visible
@@ -133,12 +133,15 @@ def with_session(
 
     The skill's counts contain the session's already: with a weight of 1, they count twice within the session.
     """
-    added = {line.attribute_id: _weighed(line, weight) for line in lines}
+    weighed = (_weighed(line, weight) for line in lines)
+    # A line without counts would have those of its tier.
+    added = {line.attribute_id: line for line in weighed if line.taken or line.expected}
     found = []
     for line in attributes:
         addition = added.pop(line.attribute_id, None)
         if addition is not None and line.kind is not AttributeKind.PATTERN:
-            taken, expected = line.taken + addition.taken, line.expected + addition.expected
+            taken, expected = counts_of(line)  # a line that was only stated has the counts of its tier
+            taken, expected = taken + addition.taken, expected + addition.expected
             # A line that was silent may be what this session is about.
             tier = max(line.tier, tier_of(taken, expected, AttributeSource.GLOBAL))
             if isinstance(line, Attribute):

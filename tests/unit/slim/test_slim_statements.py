@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from operators.evolve.proposals import COUNTS, Proposal
 from operators.language.corrections import understand
+from operators.learning.evidence import signed_strength
 from operators.learning.fold import fold
 from operators.slim import slim
+from operators.slim.statements import with_session
 from operators.stated import live_statements
 from operators.steps import EvolveState, EvolveStep
 from operators.steps.rank import RankStep
@@ -125,6 +127,20 @@ def test_a_session_counts_by_its_weight_and_the_silence_that_is_left(weight: flo
     share = max(0.0, 1 - minutes / 120) * weight
     assert noir(0, None) == noir(120) == (9 * ONE, ONE)
     assert noir(minutes) == (9 * ONE + round(share * ONE), ONE + round(share * 512))
+
+
+@given(weight=st.floats(0, 8), tier=st.sampled_from(Tier))
+def test_a_choice_of_the_session_never_weakens_a_line_without_counts(weight: float, tier: Tier) -> None:
+    stated = an_attribute(NOIR, tier, taken=0, expected=0)
+
+    [now] = with_session((stated,), (NOIR_NOW.model_copy(update={"expected": 0}),), 3, weight)
+
+    assert signed_strength(now) >= signed_strength(stated)
+
+
+def test_a_session_that_is_over_but_for_a_moment_adds_no_line() -> None:
+    """A line without counts would rank by its tier, more than with half of them."""
+    assert with_session((), (NOIR_NOW,), 3, 0.0001) == ()
 
 
 def test_an_arm_without_skills_ranks_without_session_lines() -> None:
