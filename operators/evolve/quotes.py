@@ -51,7 +51,7 @@ def _words_of(texts: tuple[str, ...]) -> str:
 def with_mentioned(item: ItemFacts, excerpt: str, values: Iterable[Fact]) -> ItemFacts:
     """Add the values that the item's title, excerpt or facts mention to its facts."""
     texts = (item.title, excerpt, *(fact.value for fact in item.facts))
-    found = tuple(fact for fact in values if fact not in item.facts and mentions(texts, fact.value))
+    found = tuple(fact for fact in values if fact not in item.facts and mentions(texts, fact.value))[:MAX_FACTS]
     return item.model_copy(update={"facts": (*item.facts[: MAX_FACTS - len(found)], *found)}) if found else item
 
 

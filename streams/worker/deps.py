@@ -68,7 +68,7 @@ class Deps:
     def facts_for(self, skill: PolicySkill | None, domain: str, candidate: Candidate) -> ItemFacts:
         """Return a listed item's facts, with the skill's quoted values that its text mentions."""
         item = self.listed_facts(domain, candidate)
-        if skill is None or not any(line.quote for line in skill.attributes):
+        if skill is None or item.unreadable or not any(line.quote for line in skill.attributes):
             return item
         text = item.excerpt or excerpt_of(self._listed(domain, candidate))
         return with_mentioned(item, self.privacy.redact_work(text, MAX_EXCERPT).text, quoted_values(skill))

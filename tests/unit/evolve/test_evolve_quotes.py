@@ -15,6 +15,7 @@ from operators.learning.tiers import resolve_tiers
 from operators.learning.update import resolve_choice
 from operators.redaction import redact_skill_log
 from schemas import (
+    MAX_FACTS,
     ONE,
     Contrast,
     Fact,
@@ -24,6 +25,7 @@ from schemas import (
     RefusalReason,
     SkillDiff,
     Tier,
+    decode,
     encode,
     line_digest,
 )
@@ -103,6 +105,15 @@ def test_later_choices_count_the_value_in_texts_and_facts() -> None:
     after = [quoted_lines(each)["found family"] for each in (taken, left)]
     assert after[0].taken > line.taken > after[1].taken
     assert after[1].expected > line.expected
+
+
+def test_an_item_that_mentions_more_values_than_facts_fit_stays_valid() -> None:
+    values = [Fact(dimension="theme", value=f"word {number}") for number in range(MAX_FACTS + 8)]
+
+    item = with_mentioned(CHOSEN, "; ".join(value for _, value in values), values)
+
+    assert item.facts == tuple(values[:MAX_FACTS])
+    assert decode(ItemFacts, encode(item)) == item
 
 
 def test_in_tiers_a_quotation_begins_at_low() -> None:

@@ -9,7 +9,9 @@ import pytest
 from operators.learning.fold import fold
 from schemas import Candidate, Contrast, PolicySkill, Ranking, RankRequest, Selection, SkillDiff
 from schemas.skills import ONE
+from streams.worker.deps import Deps
 from streams.worker.reasoning.llm import close_clients
+from tests.builders import a_skill, an_attribute
 from tests.fake_log import FakeDeployment, settings_in
 from tests.openai_server import Act, OpenAiServer
 
@@ -90,3 +92,19 @@ async def test_a_ranking_has_the_models_reasons_without_personal_data(
     reasons = ranking.injected.reasons
     assert reasons.keys() == {item.item_id for item in items(9)}
     assert all("mail" in why and "jane" not in why for why in reasons.values())
+
+
+def test_an_unreadable_item_has_no_quoted_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It teaches nothing, also where its text mentions a value."""
+    (tmp_path / "failing_parser.py").write_text("def read(candidate):\n    raise ValueError\n")
+    installed = tmp_path / "failing-1.0.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: failing\nVersion: 1.0\n")
+    (installed / "entry_points.txt").write_text("[sager.domains]\nunreadables = failing_parser:read\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    skill = a_skill(an_attribute("style: slow-burn").model_copy(update={"quote": "A slow-burn romance"}))
+
+    for domain, mentioned in (("films", [("style", "slow-burn")]), ("unreadables", [])):
+        found = Deps(settings_in(tmp_path)).facts_for(skill, domain, items(1)[0])
+        assert found.unreadable is (domain == "unreadables")
+        assert [fact for fact in found.facts if fact.value == "slow-burn"] == mentioned
