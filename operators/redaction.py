@@ -109,7 +109,8 @@ def _without(diff: SkillDiff, line: str, about: frozenset[str]) -> SkillDiff:
     def of_change(each: SkillChange) -> SkillChange:
         name = name_of(each.attribute_id)
         found = each.discovered and of_attribute(each.discovered)
-        reason = "" if is_named else each.reason
+        # A model's reason for another line may have the erased words.
+        reason = "" if is_named or diff.reasoned_by.model else each.reason
         return each.model_copy(update={"attribute_id": name, "discovered": found, "reason": reason})
 
     update["changes"] = tuple(map(of_change, diff.changes))

@@ -116,6 +116,18 @@ def test_an_item_that_mentions_more_values_than_facts_fit_stays_valid() -> None:
     assert decode(ItemFacts, encode(item)) == item
 
 
+def test_a_redacted_log_has_no_reason_of_a_model() -> None:
+    """A reason for one line may have the words of another, which the choice did not move."""
+    said = an_attribute("genre: romance")
+    proposal = Proposal((said.attribute_id,), reasons={said.attribute_id: "a slow-burn"}, reasoned_by=BY_MODEL)
+    skill = a_skill(said, version=3)
+    diff = resolve_tiers(skill, validate(proposal, skill, choice(), PRIVACY, GATE), choice())
+    assert diff.changes[0].reason == "a slow-burn"
+
+    erased = line_digest(diff.user_id, diff.domain, "preference:style:slow-burn")
+    assert "slow" not in encode(redact_skill_log([diff], erased)[0]).decode()
+
+
 def test_in_tiers_a_quotation_begins_at_low() -> None:
     skill, _ = learn(a_skill(version=3), BURN, resolve=resolve_tiers)
 
