@@ -12,7 +12,7 @@ from operators.learning.limits import DEFAULT_LIMITS, MergeLimits, evict_to_fit
 from operators.stated import statement_id
 from schemas import Action, Position, Provenance, SkillCommand, SkillLineInput
 from schemas.diffs import PolicySkill, RefusalReason, RefusedProposal, SkillChange, SkillChangeKind, SkillDiff
-from schemas.skills import Attribute, AttributeSource, Evidence, HypothesisCounts, Tier
+from schemas.skills import MAX_QUOTE, Attribute, AttributeSource, Evidence, HypothesisCounts, Tier
 from schemas.statements import Stance, StatementChange, StatementChangeKind
 
 _CHANGE_OF = {
@@ -89,7 +89,9 @@ def _redact(
     kept: dict[str, object] = {"reason": privacy.redact(command.reason, domain, 300).text}
     if command.lines is not None:
         kept["lines"] = tuple(
-            drop_item_evidence(line, gate)
+            drop_item_evidence(
+                line.model_copy(update={"quote": privacy.redact_about_person(line.quote, domain, MAX_QUOTE).text}), gate
+            )
             for line in command.lines
             if privacy.refuses(domain, line.dimension, line.value) is None
         )

@@ -10,6 +10,7 @@ from operators.attributes import ranked_lines
 from operators.evolve.llm import LlmReasoner
 from operators.evolve.proposals import Proposal, validate
 from operators.evolve.quotes import MAX_QUOTED, Quotation, mentions, quoted_values, with_mentioned
+from operators.learning.commands import resolve_command
 from operators.learning.fold import merge
 from operators.learning.tiers import resolve_tiers
 from operators.learning.update import resolve_choice
@@ -17,6 +18,7 @@ from operators.redaction import redact_skill_log
 from schemas import (
     MAX_FACTS,
     ONE,
+    Action,
     Contrast,
     Fact,
     ItemFacts,
@@ -35,7 +37,7 @@ from streams.policies import DEFAULT_GATE as GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from streams.settings import Settings
 from streams.steps import limits_of
-from tests.builders import a_contrast, a_proposal, a_skill, an_attribute, item_facts
+from tests.builders import a_command, a_contrast, a_proposal, a_skill, an_attribute, item_facts
 from tests.openai_server import Act, OpenAiServer
 from tests.unit.llm.llm_builders import client_of
 
@@ -126,6 +128,17 @@ def test_a_redacted_log_has_no_reason_of_a_model() -> None:
 
     erased = line_digest(diff.user_id, diff.domain, "preference:style:slow-burn")
     assert "slow" not in encode(redact_skill_log([diff], erased)[0]).decode()
+
+
+def test_an_imported_quote_has_no_personal_data() -> None:
+    line = an_attribute("theme: slow-burn").model_copy(update={"quote": "slow-burn, mail jane.doe@example.com"})
+
+    command = a_command(Action.IMPORT, lines=(line,))
+    [change] = resolve_command(a_skill(), command, privacy=PRIVACY, gate=GATE).changes
+
+    assert change.discovered is not None
+    assert change.discovered.quote.startswith("slow-burn, mail ")
+    assert "jane" not in change.discovered.quote
 
 
 def test_in_tiers_a_quotation_begins_at_low() -> None:
