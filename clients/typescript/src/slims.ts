@@ -199,8 +199,10 @@ export class SlimCopy {
     let read = this.#slims;
     for await (const change of slims.follow({ signal })) {
       if (change.kind === "slim") read.set(JSON.stringify([change.slim.user_id, change.slim.domain]), change.slim);
-      else if (change.kind === "forgotten") read.delete(JSON.stringify([change.user_id, change.domain]));
-      else if (change.kind === "reset") read = new Map();
+      else if (change.kind === "forgotten") {
+        // Also from the skills that stay readable: what is erased is not read again.
+        for (const held of [read, this.#slims]) held.delete(JSON.stringify([change.user_id, change.domain]));
+      } else if (change.kind === "reset") read = new Map();
       else {
         this.#slims = read;
         ready();

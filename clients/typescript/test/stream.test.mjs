@@ -87,6 +87,17 @@ test("a copy drops what a new connection does not name, once it has everything",
   server.close();
 });
 
+test("a copy drops what is erased while a new connection is still sending", async () => {
+  const all = connection(RESET, `event: slim\ndata: ${SLIM}\n\n`, READY);
+  const unfinished = connection(RESET, FORGOTTEN);
+  const server = await serve((_, count) => (count === 1 ? all : unfinished));
+  const copy = await new Sager({ url: server.url, token: "t" }).slims.copy();
+  for (let tries = 0; copy.size && tries < 200; tries++) await new Promise((resolve) => setTimeout(resolve, 5));
+  assert.equal(copy.get("ann", "films"), "");
+  copy.close();
+  server.close();
+});
+
 test("leaving the loop and the signal both end the connection", async () => {
   const server = await serve(() => ({
     headers: { "Content-Type": "text/event-stream" },
