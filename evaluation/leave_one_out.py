@@ -76,7 +76,7 @@ def warm_up(split: Split, rounds: int, seed: int, progress: Progress, *, replays
         contexts = dict(enumerate(community.contexts(user_id, population, history, len(visits)), history))
         at_case[user_id] = contexts.pop(len(visits))
         past[user_id] = visits if replays else visits[:history]
-        # A user who has met too much has nothing left to be shown beside their items.
+        # Of a user who has met nearly all items, too few are left to show beside theirs.
         is_able = len(found.met(user_id)) <= lister.most_met
         made = (lister.choice(user_id, place, context, population) for place, context in contexts.items())
         choices[user_id] = tuple(made) if is_able else ()

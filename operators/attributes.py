@@ -1,4 +1,4 @@
-"""Attribute identity: kind, dimension and normalised value, never free text; and facts that are no lines yet."""
+"""Attribute identity: kind, dimension and normalised value, never free text; and facts that are not yet lines."""
 
 import re
 import unicodedata

@@ -31,8 +31,7 @@ MAX_HYPOTHESES = 64
 MAX_EVIDENCE = 3
 MAX_QUOTE = 120
 MAX_RECENT = 32
-# The sixteen likes and two style phrases of the longest slim skill.
-# Sixteen likes, six wishes about answers, two styles.
+# In the longest slim skill: sixteen likes, six wishes about answers and two style phrases.
 MAX_SLIM_LINES = 24
 MAX_POPULAR = 8_192
 MAX_USUAL = 512
@@ -101,9 +100,8 @@ class AttributeSource(StrEnum):
 
 # A count of evidence in 1/1024.
 Count = Annotated[int, Field(ge=0, le=1_024 * ONE)]
-# Of a fact that is no line yet: taken, expected and proof.
+# Of a fact that is not yet a line: taken, expected and proof.
 HypothesisCounts = tuple[Count, Count, int]
-# Places won or lost, in 1/1024.
 
 
 @as_array

@@ -1,1 +1,1 @@
-"""`sager eval paper`: the experiments of section 3, by the worker's own steps in the mode `paper`."""
+"""`sager eval paper`: the experiments of section 3, by the worker's own steps in `paper` mode."""

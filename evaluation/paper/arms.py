@@ -106,7 +106,7 @@ class Models:
 
 
 class PaperSkills(SkillArm):
-    """Skills in the mode `paper`, whose slim text is injected into the ranking."""
+    """Skills in `paper` mode, whose slim text is injected into the ranking."""
 
     def __init__(self, name: str, condition: Condition, plan: Plan, models: Models | None) -> None:
         self._condition, self._models = condition, models

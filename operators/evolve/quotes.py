@@ -1,6 +1,6 @@
 """Discoveries that quote an item's text, and the items whose text has them (paper 2.5, Discover).
 
-Code finds facts in metadata, and a model finds quotations in a title or description. Code counts both alike.
+Code finds facts in metadata, and a model finds quotations in a description. Code counts both alike.
 """
 
 import re
@@ -18,7 +18,7 @@ from schemas.skills import MAX_QUOTE
 
 # They fit items of every domain.
 QUOTED_DIMENSIONS = ("theme", "style", "mood", "setting", "feature")
-# More would be the item's description, not the reason to take it.
+# More would describe the item, and not the reason to take it.
 MAX_QUOTED, MAX_QUOTED_WORDS = 2, 3
 _MIN_CHARS = 3
 # Words on both sides of a value in its quote, and the longest list of values for one choice.

@@ -239,10 +239,10 @@ def is_protected(line: Attribute) -> bool:
 
 
 def tier_step(line: Attribute, target: Tier, *, taken: bool, contradicted: bool, patience: int) -> Tier | None:
-    """Return a line's tier after an event, one step nearer to its target; None if nothing is to be noted.
+    """Return a line's tier after an event, one step nearer to its target; None if there is nothing to record.
 
     Only an event that takes the line raises it, and no such event lowers it. A high line of the prior waits for
-    `patience` contradictions: until then its own tier is returned, to be noted as a contradiction.
+    `patience` contradictions: until then its own tier is returned, so that the contradiction is recorded.
 
     >>> line = Attribute(attribute_id="preference:genre:noir", kind="preference", dimension="genre", value="noir",
     ...     tier=Tier.HIGH, source=AttributeSource.PRIOR)

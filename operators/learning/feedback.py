@@ -151,7 +151,7 @@ def resolve_abstention(
 ) -> SkillDiff:
     """Return the diff of a list without a choice: the person preferred none to its items.
 
-    In the mode `paper` it moves no tier: an unchosen item is no disliked one.
+    In `paper` mode it moves no tier: an unchosen item is not a disliked one.
     """
     said_before = live_statements(skill, abstention.occurred_at, abstention.session_id)
     evidence = Evidence(event_id=abstention.event_id)

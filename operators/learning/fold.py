@@ -197,7 +197,7 @@ def merge(skill: PolicySkill | None, diff: SkillDiff) -> PolicySkill:
 def _hypotheses_after(
     held: dict[str, Counts], lines: Sequence[Attribute], after: Sequence[Attribute], diff: SkillDiff
 ) -> dict[str, Counts]:
-    # A line that leaves is no hypothesis again; a fact that becomes a line is none any more.
+    # A line that leaves does not become a hypothesis again; a fact that becomes a line stops being one.
     tally = diff.count_delta
     if tally is None and not (held and diff.changes):
         return held

@@ -29,8 +29,8 @@ from schemas.skills import ONE, Attribute, AttributeSource, Evidence, Tier
 HABIT_DECAY: Final = 64
 # A choice's part of an axis: taken (0 or 1,024) and expected (1 to 1,023). `asked` grows by 1,024.
 Added = tuple[int, int]
-# Nats from which a habit is a line, and one at high; under which it is medium again, and goes. It comes in at low, and
-# moves by one step per choice.
+# Proof in nats, from which a habit becomes a line and rises to high, and below which it falls to medium and leaves. It
+# enters at low, and moves by one step per choice.
 APPEAR_NATS, RISE_NATS, FALL_NATS, VANISH_NATS = 7.0, 15.0, 10.0, 3.5
 # Choices, with decay, that must have asked about an axis before a line from another source goes.
 MIN_CHOICES = 8

@@ -16,7 +16,7 @@ from schemas.skills import Attribute, AttributeSource, Evidence, Tier
 class MergeLimits:
     """Limits that the paper leaves open (decision 0003).
 
-    In the mode `paper`, so many `protect_contradictions` demote a high line of the prior. A seed may fill
+    In `paper` mode, so many `protect_contradictions` demote a high line of the prior. A seed may fill
     `seed_characters` of a skill's `characters`. After `global_patience` choices an unconfirmed global line goes.
     `verdict_weight` is a model's verdict as a part of a choice, `session` the silence that ends a session. `numbers`
     are declared, by domain.

@@ -26,7 +26,7 @@ RECENT_IDS = 32
 MAX_LINES = 40
 # Most counters for older interactions: values per dimension, and dimensions, since an app's keys are endless.
 MAX_VALUES, MAX_DIMENSIONS = 48, 24
-# In the mode `paper`, tenths that a visit counts: of the last three, of the fourth to the fifteenth, and of older ones.
+# In `paper` mode, the weight of a visit in tenths: of the last three, of the fourth to the fifteenth, of older ones.
 NEWEST, NEWEST_WEIGHT, RECENT_WEIGHT, OLDER_WEIGHT = 3, 18, 10, 6
 # Its tiers from the highest: the least hundredths of a value's strength, and visits; the paper leaves them open.
 _FREQUENCY_TIERS = ((Tier.HIGH, 45, 3), (Tier.MEDIUM, 20, 2))

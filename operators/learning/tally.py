@@ -15,8 +15,8 @@ Drift = Mapping[str, int]
 _HIGH = Tier.HIGH
 # Trade-offs change more slowly than tastes, and more choices are needed to learn one.
 NUMBERS_FORGET = 32
-# At its first taking, a value keeps at most so much of how often it was left: an item left for another reason says
-# little, and a discovered line begins with about as much.
+# A value taken for the first time keeps at most this much of how often it was left: an item left for another reason
+# says little, and a discovered line begins with about as much.
 FIRST_EXPECTED = ONE // 2
 
 

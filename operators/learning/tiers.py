@@ -37,7 +37,7 @@ def proven_tier(proof: int) -> Tier:
 
 
 def tier_of(taken: int, expected: int, source: AttributeSource, proof: int = 0) -> Tier:
-    """Return the tier as a view of the evidence, which a line approaches in steps.
+    """Return the tier that the evidence supports; a line moves to it in steps.
 
     An earned line has the tier that it has proven. Other lines follow from their counts; a stated one stays at low at
     least.
@@ -55,7 +55,7 @@ def tier_of(taken: int, expected: int, source: AttributeSource, proof: int = 0) 
     return max(found, _LOW) if source is _STATED else found
 
 
-# In the mode `paper`, a signal moves tiers from this weight on; a weaker one, such as a look, is no whole step.
+# In `paper` mode, a signal moves tiers from this weight on; a weaker one, such as a view, moves none.
 SIGNAL_WEIGHT = 0.5
 # As many as the rules discover in a choice.
 _SIGNAL_DISCOVERIES = 2
@@ -68,7 +68,7 @@ def resolve_tiers(
     source: Position | None = None,
     limits: MergeLimits = DEFAULT_LIMITS,
 ) -> SkillDiff:
-    """Return the diff of a choice in the mode `paper`: each verdict moves one tier.
+    """Return the diff of a choice in `paper` mode: each verdict moves one tier.
 
     Discoveries begin at low. Nothing falls below low, and a high line of the prior falls only after several
     contradictions. Only limits of size are ours.
@@ -95,7 +95,7 @@ def resolve_tiers(
 
 @dataclass
 class TierUpdate:
-    """The changes of one event in the mode `paper`, while they are collected."""
+    """The changes of one event in `paper` mode, while they are collected."""
 
     skill: PolicySkill
     evidence: Evidence
@@ -152,7 +152,7 @@ class TierUpdate:
 
 
 def _end_of_counts(skill: PolicySkill) -> CountDelta | None:
-    # A skill that the mode `evidence` learned, also one in a replay, would rank by its counts for ever.
+    # Otherwise a skill learned in `evidence` mode, also in a replay, would rank by its counts for ever.
     sums = skill.numbers
     counted = [line for line in skill.attributes if is_counted(line) and not is_habit(line.attribute_id)]
     has_sums = sums is not None and any((*sums.pulls.values(), *sums.curves.values()))

@@ -280,7 +280,7 @@ class EvidenceUpdate:
         taken, held = frozenset(shown.taken), self.skill.hypotheses
         names = fact_ids(facts)
         named = {name: None for name in names if name not in self.taken}
-        # A value that was only left is no value that the person takes.
+        # A value that was only left is not one that the person takes.
         again = {name for name, counts in held.items() if counts[0]}
         confirmed = {name: held.get(name, (0, 0, 0)) for name in named if name in taken & (again | self.quotes.keys())}
         begun = self.tally.lines

@@ -77,7 +77,7 @@ class PriorStep:
 class SkillStart:
     """Seed of new skills: the user's history, else the domain's template.
 
-    In the mode `paper` a history gives tiers by frequency, without counts.
+    In `paper` mode a history gives tiers by frequency, without counts.
     """
 
     limits: MergeLimits = DEFAULT_LIMITS
