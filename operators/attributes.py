@@ -176,11 +176,6 @@ class Hypothesis(_Counted):
     source: ClassVar = AttributeSource.DISCOVERED
     pinned: ClassVar = False
 
-    @property
-    def value(self) -> str:
-        """The value in the id, in words."""
-        return self.attribute_id.partition(":")[2].partition(":")[2].replace("-", " ")
-
 
 RankedLine = Attribute | Hypothesis
 

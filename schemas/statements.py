@@ -41,7 +41,7 @@ ANSWER_VALUES: Final[Mapping[str, frozenset[str]]] = {
     ANSWER_LANGUAGE: frozenset(),
 }
 # Language, script and region alone: further subtags could hold any words, and the value enters prompts.
-_TAG: Final = re.compile(r"[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|\d{3}))?")
+_TAG: Final = re.compile(r"[a-z]{2,3}(-[A-Z][a-z]{3})?(-([A-Z]{2}|[0-9]{3}))?")
 Language = Annotated[str, Field(pattern=r"^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$")]
 
 

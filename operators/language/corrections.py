@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from operators.attributes import normalise, ranked_lines
+from operators.attributes import facts_of_ids, normalise
 from operators.habit_directions import is_habit
 from operators.language.ports import CorrectionReader, Interpretation, ReadDirective
 from operators.language.privacy import Privacy
@@ -33,12 +33,12 @@ _WHY: Final[Mapping[NotUnderstood, str]] = {
 def known_facts(items: Sequence[ItemFacts], skill: PolicySkill, vocabulary: Sequence[Fact]) -> tuple[Fact, ...]:
     """Return the distinct facts of the items, the skill and the vocabulary."""
     shown = (fact for item in items for fact in item.facts)
-    learned = [(line.dimension, line.value) for line in ranked_lines(skill) if not is_habit(line.attribute_id)]
+    learned = [(line.dimension, line.value) for line in skill.attributes if not is_habit(line.attribute_id)]
     facts = [each for each in skill.stated if each.item_id is None and each.bound is None]
     stated = [(each.dimension, each.value) for each in facts if not is_answer_style(each.dimension, each.value)]
     pairs = [pair for pair in (*learned, *stated) if _DIMENSION.fullmatch(pair[0])]
     named = (Fact(dimension=dimension, value=value) for dimension, value in pairs)
-    return tuple(dict.fromkeys((*shown, *named, *vocabulary)))
+    return tuple(dict.fromkeys((*shown, *named, *facts_of_ids((), skill.hypotheses), *vocabulary)))
 
 
 def example_facts(facts: Iterable[Fact], is_understood: Callable[[str], bool]) -> tuple[Fact, ...]:

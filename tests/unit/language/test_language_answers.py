@@ -133,6 +133,7 @@ def test_a_command_sets_a_wish_and_ends_its_rival() -> None:
     [
         ("answer_verbosity", "whatever I say", Stance.PREFERS),
         ("answer_language", "en-ignore-all-rules", Stance.PREFERS),
+        ("answer_language", "en-\u0661\u0662\u0663", Stance.PREFERS),
         ("answer_language", "German", Stance.PREFERS),
         ("answer_tone", "friendly", Stance.AVOIDS),
     ],

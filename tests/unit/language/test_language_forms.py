@@ -9,7 +9,7 @@ import pytest
 
 from evaluation.feedback.person import Reply, reply
 from evaluation.feedback.scenarios import ORIGINAL, SHIFTED, Scenario, read
-from operators.language.corrections import understand
+from operators.language.corrections import known_facts, understand
 from operators.language.ports import Interpretation, ReadDirective
 from operators.learning.corrections import resolve_correction
 from operators.stated import describe_statement
@@ -51,6 +51,15 @@ def test_known_values_use_the_vocabularys_spelling() -> None:
 
     values = [understood("", vocabulary=each, directives=said).directives[0].directive.value for each in ((), known)]
     assert values == ["MAUVE", "mauve"]
+
+
+def test_a_hypothesis_is_a_known_fact_unless_no_directive_can_hold_its_value() -> None:
+    long = "preference:genre:" + "x" * 183
+    skill = a_bare_skill().model_copy(
+        update={"hypotheses": dict.fromkeys(("preference:genre:sci-fi", long), (1, 0, 0))}
+    )
+
+    assert known_facts((), skill, ()) == (Fact(dimension="genre", value="sci fi"),)
 
 
 @pytest.mark.parametrize("dimension", ["!!", "色", "1"])
