@@ -13,7 +13,7 @@ from streams.worker.deps import Deps
 from streams.worker.reasoning.llm import close_clients
 from tests.builders import a_skill, an_attribute
 from tests.fake_log import FakeDeployment, settings_in
-from tests.openai_server import Act, OpenAiServer
+from tests.openai_server import Act, OpenAiServer, threaded
 
 VALUE = "preference:style:slow-burn"
 TEXTS = ("A slow-burn romance by the sea.", "A loud heist.", "Slow burn westerns and cows.")
@@ -42,7 +42,7 @@ def having(contrast: Contrast) -> Sequence[str]:
 async def test_a_quoted_value_counts_in_later_lists_and_requests(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with OpenAiServer() as server:
+    with threaded(OpenAiServer()) as server:
         server.then(Act(says={"quoted": QUOTED}))
         url = server.base_url
         settings = settings_in(tmp_path, reasoner="llm", llm_base_url=url, llm_model="fake", llm_attempts=1)
@@ -77,7 +77,7 @@ async def test_a_ranking_has_the_models_reasons_without_personal_data(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order = [{"key": key, "why": f"{key}: mail jane.doe@example.com"} for key in "ABC"]
-    async with OpenAiServer(Act(says={"ranking": order})) as server:
+    with threaded(OpenAiServer(Act(says={"ranking": order}))) as server:
         model = {"llm_base_url": server.base_url, "llm_model": "fake", "llm_attempts": 1, "rank_orders": 1}
         settings = settings_in(tmp_path, ranker="listwise", rank_reasons=True, **model)
         deployment = FakeDeployment(settings, monkeypatch)
