@@ -256,6 +256,7 @@ class SkillDiff(UserDomainEvent, topic="skill-diffs"):
     session: SkillSession | None = Field(None, exclude_if=is_empty, description="The new state of the session.")
     trigger: DiffTrigger | None = Field(None, exclude_if=is_empty)
     slim_lines: tuple[AttributeId, ...] | None = Field(None, max_length=MAX_SLIM_LINES, exclude_if=is_none)
+    slim_by: Provenance | None = Field(None, exclude_if=is_none, description="If a model was asked for slim lines.")
     trade_off: TradeOff | None = Field(None, exclude_if=is_none, description="The slim skill's new trade-off.")
     refused: tuple[RefusedProposal, ...] = Field((), max_length=4 * MAX_ATTRIBUTES)
     evidence: Evidence

@@ -29,6 +29,7 @@ def evolve_of(settings: Settings, limits: MergeLimits = DEFAULT_LIMITS) -> Evolv
         gate=output_gate(settings),
         mode=settings.evolve_mode,
         signals=SignalWeights.of(settings.signals),
+        extract_by_model=settings.extract_by == "llm",
     )
 
 

@@ -9,6 +9,7 @@ from operators.language.words import relevant_to
 from operators.llm import CORRECTION_TOKENS, MAX_PROMPT_TOKENS, ModelClient, ask, strict_object
 from operators.prompts import as_data, template
 from operators.slim.rules import Shares, build_slim, max_likes, phrases
+from operators.slim.selection import SlimSelection
 from operators.slim.statements import MAX_LIKE_CHARS
 from operators.tokens import count_tokens
 from schemas import Attribute, PolicySkill, Provenance, SlimSkill
@@ -35,11 +36,22 @@ class LlmExtract:
         asked = slim_question(skill, instruction, budget, population, max_tokens=MAX_PROMPT_TOKENS, gate=self.gate)
         if asked is None:
             return build_slim(skill, {}, {}, budget, self.gate), Provenance(reasoner=self.name)
+        likes, styles, by = await self._ask(asked)
+        return build_slim(skill, likes, styles, budget, self.gate), by
+
+    async def select(self, skill: PolicySkill, budget: int, population: Shares = None) -> SlimSelection | None:
+        """Select lines for every task; None without lines. Raises ReasonerUnavailable."""
+        asked = slim_question(skill, "", budget, population, max_tokens=MAX_PROMPT_TOKENS, gate=self.gate)
+        if asked is None:
+            return None
+        likes, styles, by = await self._ask(asked)
+        return SlimSelection(tuple(line.attribute_id for line in (likes | styles).values()), by)
+
+    async def _ask(self, asked: "SlimQuestion") -> tuple[dict[str, Attribute], dict[str, Attribute], Provenance]:
         reply = await ask(self.client, PROMPT, asked.prompt, asked.schema)
         likes = dict(asked.likes[words] for words in reply.answer.get("likes", ()))
         style = asked.styles.get(reply.answer.get("style", NONE))
-        styles = {} if style is None else dict((style,))
-        return build_slim(skill, likes, styles, budget, self.gate), reply.reasoned_by(PROMPT)
+        return likes, {} if style is None else dict((style,)), reply.reasoned_by(PROMPT)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The slim skill without an LLM: likes and style within a budget."""
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
 from types import MappingProxyType
@@ -9,14 +9,12 @@ from typing import NamedTuple
 
 from operators.habit_directions import BY_PREFIX, DIRECTION_ORDER, is_habit
 from operators.language.output_policy import OutputGate
-from operators.learning.evidence import strength
 from operators.slim.statements import phrase, stated_avoidances, stated_likes, temporary_words, typed_line
 from operators.stated import avoided_ids, lasting_statements
 from operators.tokens import count_tokens
 from schemas import (
     Attribute,
     AttributeKind,
-    AttributeSource,
     PolicySkill,
     Scope,
     SlimLine,
@@ -36,14 +34,6 @@ MAX_STYLES = 2
 STYLE_SEPARATOR = ", "
 # Tokens that a bar between two parts takes, at most.
 _SEPARATOR_TOKENS = 2
-# How strong a like must be to join a text that has likes: as a high line, while a medium one may stay.
-#
-# At log(2) the text changes after 5.8 of 18.7 choices, here after 4.7, and after 10.5 without a selection that stays;
-# Hit@1 by the text alone is .261, .255 and .247 (MovieLens).
-_JOIN_STRENGTH = math.log(2.5)
-# By how much a like must be stronger to replace another.
-_REPLACE_MARGIN = math.log(1.25)
-_STATED_BONUS = 10.0
 # Where the paper measures longer injections (its figure 7), the room is for likes: the style stays short.
 _MORE_LIKES = ((200, 16), (150, 12), (80, 6))
 
@@ -73,48 +63,6 @@ def slim(
             {each: line for each, line in found.items() if line.attribute_id in selected} for found in (likes, styles)
         )
     return build_slim(skill, likes, styles, budget, gate)
-
-
-def select(
-    skill: PolicySkill,
-    budget: int = 30,
-    population: Shares = None,
-    *,
-    gate: OutputGate,
-    numbers: Mapping[str, float] = MappingProxyType({}),
-    all_eligible: bool = False,
-) -> tuple[str, ...]:
-    """Select the lines of the slim text, with hysteresis.
-
-    A selected like keeps its place until it may not leave the skill any more, or until a like without room is clearly
-    stronger. A like joins at the strength of a high line and leaves below medium, so that one near either threshold
-    does not come and go with each choice. An empty text takes the strongest ones. A style phrase stays until it may not
-    leave the skill any more. `numbers` are the person's weights, which order the lines about them. If `all_eligible`, a
-    like joins at medium, as in the paper.
-    """
-    likes, styles = phrases(skill, population, gate=gate, numbers=numbers)
-    avoids = tuple(stated_avoidances(skill, gate)) if skill.stated else ()
-
-    def conviction(like: str) -> float:
-        line = likes[like]
-        # The person's own word stands above all evidence.
-        return strength(line) + (_STATED_BONUS if line.pinned or line.source is AttributeSource.STATED else 0)
-
-    def fitting(some: Iterable[str]) -> _SlimText:
-        return _fit_budget(tuple(some), _joint_styles(styles), budget, avoids)
-
-    held = [like for like, line in likes.items() if line.attribute_id in skill.slim_lines]
-    joining = [like for like in likes if like not in held and (all_eligible or conviction(like) >= _JOIN_STRENGTH)]
-    if not held and not joining:
-        joining = sorted(likes, key=conviction, reverse=True)
-    line = fitting((*held, *joining))
-    for like in sorted(set(joining).difference(line.likes), key=lambda like: (-conviction(like), like)):
-        if not line.likes or conviction(like) < (least := min(map(conviction, line.likes))) + _REPLACE_MARGIN:
-            break
-        weakest = next(each for each in reversed(line.likes) if conviction(each) == least)
-        changed = fitting(like if each == weakest else each for each in line.likes)
-        line = changed if like in changed.likes else line
-    return tuple(of.attribute_id for of in (*(likes[like] for like in line.likes), *(styles[s] for s in line.styles)))
 
 
 def text_changed(before: PolicySkill, now: PolicySkill, budget: int, gate: OutputGate) -> bool:
@@ -157,7 +105,7 @@ def phrases(
     criteria: dict[str, Attribute] = {}
     answers: dict[str, Attribute] = {}
     habits: list[Attribute] = []
-    for line in sorted(gate.allowed_lines(_eligible_lines(skill)), key=order):
+    for line in sorted(gate.allowed_lines(eligible_lines(skill)), key=order):
         if is_habit(line.attribute_id):
             if line.dimension.removeprefix(BY_PREFIX) in skill.trade_off.numbers:
                 continue
@@ -195,8 +143,8 @@ def _trade_off_line(found: TradeOff) -> Attribute:
     )
 
 
-def _eligible_lines(skill: PolicySkill) -> list[Attribute]:
-    # Medium and high lines (invariant 7, paper 2.3) and stated likes, without avoided ones.
+def eligible_lines(skill: PolicySkill) -> list[Attribute]:
+    """Return medium and high lines (invariant 7, paper 2.3) and stated likes, without avoided ones."""
     lines = [line for line in skill.attributes if line.tier >= Tier.MEDIUM]
     if not skill.stated:
         return lines
@@ -210,7 +158,7 @@ def build_slim(
 ) -> SlimSkill:
     """Build the slim skill from phrases that fit the budget."""
     avoids = stated_avoidances(skill, gate) if skill.stated else {}
-    line = _fit_budget(tuple(likes), _joint_styles(styles), budget, tuple(avoids))
+    line = fit_budget(tuple(likes), joint_styles(styles), budget, tuple(avoids))
     if (common := skill.trade_off).words and not common.numbers and not line.styles:
         # Most people's trade-off takes only room that is left.
         text = compose(line.likes, common.words, line.avoids)
@@ -224,9 +172,9 @@ def build_slim(
         silent = avoided_ids(each for each in passing if each.session_id in (None, session_id))
         left = [like for like, of in likes.items() if of.attribute_id not in silent]
         kept = {style: of for style, of in styles.items() if of.attribute_id not in silent}
-        within = _fit_budget(tuple(left), _joint_styles(kept), budget, line.avoids, tuple(words))
+        within = fit_budget(tuple(left), joint_styles(kept), budget, line.avoids, tuple(words))
 
-    def typed_lines(of: _SlimText) -> tuple[SlimLine, ...]:
+    def typed_lines(of: SlimText) -> tuple[SlimLine, ...]:
         lines = [*map(likes.__getitem__, of.likes), *map(styles.__getitem__, of.styles)]
         stated = [*map(avoids.__getitem__, of.avoids), *map(words.__getitem__, of.now)]
         return tuple(dict.fromkeys(map(typed_line, (*lines, *stated))))
@@ -251,14 +199,14 @@ def build_slim(
     )
 
 
-def _joint_styles(styles: Mapping[str, Attribute]) -> tuple[str, ...]:
-    # Wishes about answers first. Two habits may stand together; any other style stands alone.
+def joint_styles(styles: Mapping[str, Attribute]) -> tuple[str, ...]:
+    """Return wishes about answers, then two habits or one other style."""
     wishes = tuple(style for style, line in styles.items() if is_answer_style(line.dimension, line.value))
     best = tuple(islice((style for style in styles if style not in wishes), MAX_STYLES))
     return *wishes, *(best if all(is_habit(styles[style].attribute_id) for style in best) else best[:1])
 
 
-class _SlimText(NamedTuple):
+class SlimText(NamedTuple):
     """As much as a budget holds, as one line of text."""
 
     likes: _Phrases
@@ -269,11 +217,12 @@ class _SlimText(NamedTuple):
     now: _Phrases = ()
 
 
-_NO_TEXT = _SlimText((), (), "", 0)
+_NO_TEXT = SlimText((), (), "", 0)
 
 
 @lru_cache(maxsize=8_192)
-def _fit_budget(likes: _Phrases, styles: _Phrases, budget: int, avoids: _Phrases = (), now: _Phrases = ()) -> _SlimText:
+def fit_budget(likes: _Phrases, styles: _Phrases, budget: int, avoids: _Phrases = (), now: _Phrases = ()) -> SlimText:
+    """Return the text with as many phrases as fit, the first ones first."""
     # Avoidances and session lines take room before a second like.
     if avoids or now:
         return _fit_with_statements(likes, styles, budget, avoids, now)
@@ -290,21 +239,21 @@ def _fit_budget(likes: _Phrases, styles: _Phrases, budget: int, avoids: _Phrases
     for few, shown in (*with_styles, *with_first, (chosen, ())):
         text = compose(few, STYLE_SEPARATOR.join(shown))
         if _tokens(text) <= budget:
-            return _SlimText(few, shown, text, _tokens(text) if text else 0)
+            return SlimText(few, shown, text, _tokens(text) if text else 0)
     return _NO_TEXT
 
 
-def _fit_with_statements(likes: _Phrases, styles: _Phrases, budget: int, avoids: _Phrases, now: _Phrases) -> _SlimText:
+def _fit_with_statements(likes: _Phrases, styles: _Phrases, budget: int, avoids: _Phrases, now: _Phrases) -> SlimText:
     # Keep as many avoidances and session lines as leave room for one like.
     for few in range(max(len(avoids), len(now)), 0, -1):
         kept, new = avoids[:few], now[:few]
         apart = _tokens(compose((), "", kept, new)) + _SEPARATOR_TOKENS
-        line = _fit_budget(likes, styles, budget - apart) if apart < budget else _NO_TEXT
+        line = fit_budget(likes, styles, budget - apart) if apart < budget else _NO_TEXT
         text = compose(line.likes, STYLE_SEPARATOR.join(line.styles), kept, new)
         tokens = _tokens(text)
         if tokens <= budget and (few == 1 or line.likes or not likes):
-            return _SlimText(line.likes, line.styles, text, tokens, kept, new)
-    return _fit_budget(likes, styles, budget, avoids if now else ())
+            return SlimText(line.likes, line.styles, text, tokens, kept, new)
+    return fit_budget(likes, styles, budget, avoids if now else ())
 
 
 # The first likes of many skills are the same.

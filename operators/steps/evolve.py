@@ -25,7 +25,8 @@ from operators.learning.update import resolve_choice, resolve_visit
 from operators.numbers import NO_NUMBERS
 from operators.options import EvolveMode
 from operators.seals import seal_diff, seal_record
-from operators.slim.rules import select, slim, text_changed
+from operators.slim.rules import slim, text_changed
+from operators.slim.selection import SlimSelection, fit_selection, keeps_eligible, select
 from operators.slim.trade_offs import number_weights, trade_off_of
 from operators.weights import RankWeights
 from schemas import Correction, ItemFacts, Memory, PolicySkill, Position, Receipt, SkillCommand, SkillDiff, SlimSkill
@@ -106,7 +107,8 @@ class EvolveStep:
 
     A skill stops learning after `warmup_rounds` choices, if set. Without a `graph`, choices are not remembered.
     `slim_tokens` is the slim skill's budget, None for no slim skill. `chain_key` is the secret of all seals, empty for
-    seals without a secret, None for no seals.
+    seals without a secret, None for no seals. If `extract_by_model`, slim skills keep their lines while the same lines
+    are eligible, and a choice may have a model's selection.
     """
 
     limits: MergeLimits = DEFAULT_LIMITS
@@ -119,6 +121,7 @@ class EvolveStep:
     graph: GraphLimits | None = None
     mode: EvolveMode = EvolveMode.EVIDENCE
     signals: SignalWeights = DEFAULT_SIGNALS
+    extract_by_model: bool = False
 
     def prepare(
         self, state: EvolveState, contrast: Contrast, source: Position | None = None, now: datetime | None = None
@@ -160,10 +163,24 @@ class EvolveStep:
         """Return True if the skill is frozen or past its warm-up rounds."""
         return skill.frozen or (self.warmup_rounds is not None and skill.contrasts >= self.warmup_rounds)
 
-    def finish(
+    def draft(
         self, state: EvolveState, contrast: Contrast, answer: Proposal, source: Position | None = None
+    ) -> PolicySkill | None:
+        """Return the skill that an answer makes, if a model has to select from its lines."""
+        if not self.extract_by_model or self.slim_tokens is None:
+            return None
+        drafted = self.finish(state, contrast, answer, source).skill
+        return None if keeps_eligible(state.skill, drafted, self.gate) else drafted
+
+    def finish(
+        self,
+        state: EvolveState,
+        contrast: Contrast,
+        answer: Proposal,
+        source: Position | None = None,
+        selection: SlimSelection | None = None,
     ) -> EvolveEffects:
-        """Apply a reasoner's answer to the skill as it is now."""
+        """Apply a reasoner's answer, and a model's selection, to the skill as it is now."""
         skill = state.skill
         validated = ValidatedProposal(answer)
         if not answer.is_empty:
@@ -172,7 +189,9 @@ class EvolveStep:
             diff = resolve_tiers(skill, validated, contrast, source, self.limits)
         else:
             diff = resolve_choice(skill, validated, contrast, source, state.usual, self.limits, state.popularity)
-        return self.effects(EvolveOutcome.EVOLVED, state, diff)
+        if selection is not None:
+            diff = diff.model_copy(update={"slim_by": selection.reasoned_by})
+        return self.effects(EvolveOutcome.EVOLVED, state, diff, selection)
 
     def visit(
         self, state: EvolveState, visit: Interaction, item: ItemFacts, source: Position | None = None
@@ -278,12 +297,16 @@ class EvolveStep:
         diff = resolve_command(state.skill, command, source, self.limits, privacy=self.privacy, gate=self.gate)
         return self.effects(EvolveOutcome.COMMANDED, state, diff)
 
-    def effects(self, outcome: EvolveOutcome, state: EvolveState, diff: SkillDiff) -> EvolveEffects:
+    def effects(
+        self, outcome: EvolveOutcome, state: EvolveState, diff: SkillDiff, selection: SlimSelection | None = None
+    ) -> EvolveEffects:
         """Return the effects of an event with its diff."""
-        version = self.version(state, diff)
+        version = self.version(state, diff, selection)
         return EvolveEffects(outcome, version.skill, version)
 
-    def version(self, state: EvolveState, diff: SkillDiff, *, always: bool = False) -> SkillVersion:
+    def version(
+        self, state: EvolveState, diff: SkillDiff, selection: SlimSelection | None = None, *, always: bool = False
+    ) -> SkillVersion:
         """Return the version after a diff, sealed, with a changed slim skill."""
         skill = state.skill
         evolved = merge(skill, diff)
@@ -297,7 +320,14 @@ class EvolveStep:
                 if trade_off != skill.trade_off:
                     diff = diff.model_copy(update={"trade_off": trade_off})
                     evolved = evolved.model_copy(update={"trade_off": trade_off})
-            lines = select(evolved, self.slim_tokens, state.shares, gate=self.gate, numbers=mine, all_eligible=by_tiers)
+            lines: tuple[str, ...] = ()
+            if self.extract_by_model:
+                held = skill.slim_lines if keeps_eligible(skill, evolved, self.gate) else ()
+                chosen = selection.lines if selection is not None else held
+                lines = fit_selection(evolved, chosen, self.slim_tokens, gate=self.gate)
+            lines = lines or select(
+                evolved, self.slim_tokens, state.shares, gate=self.gate, numbers=mine, all_eligible=by_tiers
+            )
             if lines != skill.slim_lines:
                 diff = diff.model_copy(update={"slim_lines": lines})
                 evolved = evolved.model_copy(update={"slim_lines": lines})

@@ -108,9 +108,9 @@ def side_of(settings: Settings, published: Mapping[str, GlobalSkill]) -> ReplayS
 
 def comparable(skill: PolicySkill) -> PolicySkill:
     """Return the skill without seals, slim lines and trade-off."""
-    # They depend on other users.
+    # They depend on other users, or on a model.
     bare = without_seals(skill)
-    last = bare.last_diff and bare.last_diff.model_copy(update={"slim_lines": None, "trade_off": None})
+    last = bare.last_diff and bare.last_diff.model_copy(update={"slim_lines": None, "slim_by": None, "trade_off": None})
     return bare.model_copy(update={"slim_lines": (), "trade_off": TradeOff(), "last_diff": last})
 
 

@@ -22,7 +22,14 @@ from streams.settings import Settings
 from streams.worker import metrics
 from streams.worker.agents import contrast, evolve, listen, prior, propagate, rank, weigh
 from streams.worker.deps import Deps, Worker
-from streams.worker.reasoning.llm import close_clients, conversation_reader, correction_reader, models_of, reasoner_of
+from streams.worker.reasoning.llm import (
+    asks_models,
+    close_clients,
+    conversation_reader,
+    correction_reader,
+    models_of,
+    reasoner_of,
+)
 from streams.worker.reasoning.reasoner import Reasoning
 from streams.worker.runtime.batches import RegisteredTopic
 from streams.worker.runtime.membership import Membership
@@ -57,7 +64,8 @@ def create(settings: Settings) -> Worker:
     worker = Worker(app, tables, producer, deps)
     app.prepare = cache(partial(prepare, app, deps))
     add_tasks(app, tables, deps)
-    rank.define(worker, models_of(settings))
+    models = models_of(settings)
+    rank.define(worker, models)
     contrast.define(worker)
     propagate.define(worker)
     weigh.define(worker)
@@ -67,9 +75,10 @@ def create(settings: Settings) -> Worker:
         app.reader.touch,
         settings.evolve_mode,
         correction_reader(settings),
-        settings.in_flight if settings.reasoner == "llm" else None,
+        settings.in_flight if asks_models(settings) else None,
         conversation_reader(settings),
         deps.privacy,
+        models.extract,
     )
     listener = listen.define(worker, reasoning.listen)
     prior.define(worker, evolve.define(worker, reasoning, listener))
@@ -171,7 +180,7 @@ def max_model_seconds(settings: Settings) -> float:
     # A rebalance and the watchdog must allow for this time.
     calls, pauses = settings.llm_attempts + 1, settings.llm_attempts
     question = calls * settings.llm_timeout_seconds + pauses * settings.llm_retry_seconds
-    evolving = int(settings.reasoner == "llm")
+    evolving = (settings.reasoner == "llm") + (settings.extract_by == "llm")
     orders = settings.rank_orders + 1 if settings.ranker != "deterministic" else 0
     ranking = (settings.extract_by == "llm") + orders
     return question * max(evolving, ranking)

@@ -1344,6 +1344,8 @@ export interface components {
             session?: components["schemas"]["SkillSession"] | null;
             trigger?: components["schemas"]["DiffTrigger"] | null;
             slim_lines?: string[] | null;
+            /** @description If a model was asked for slim lines. */
+            slim_by?: components["schemas"]["Provenance"] | null;
             /** @description The slim skill's new trade-off. */
             trade_off?: [
                 string,

@@ -67,6 +67,12 @@ WITH every AS (
            calls, prompt_tokens, completion_tokens, latency_ms, fallback
     FROM ranking_calls
     UNION ALL BY NAME
+    SELECT 'slim' AS part, user_id, domain, event_id, occurred_at, unnest(from_json(document::JSON -> '$.slim_by',
+               '{"reasoner": "VARCHAR", "model": "VARCHAR", "prompt": "VARCHAR", "prompt_hash": "VARCHAR",
+                 "calls": "BIGINT", "prompt_tokens": "BIGINT", "completion_tokens": "BIGINT", "latency_ms": "BIGINT",
+                 "fallback": "VARCHAR"}'))
+    FROM skill_diffs WHERE contains(document, '"slim_by"')
+    UNION ALL BY NAME
     SELECT 'listen' AS part, user_id, event_id, occurred_at, reasoner, model, prompt, prompt_hash,
            calls, prompt_tokens, completion_tokens, latency_ms, fallback
     FROM card_diffs

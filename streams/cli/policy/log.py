@@ -38,7 +38,8 @@ def log(
     priced = settings(llm_price_prompt=prices[0] or 0.0, llm_price_completion=prices[1] or 0.0)
 
     def cost(diff: "SkillDiff") -> float:
-        return priced.llm_cost(diff.reasoned_by.prompt_tokens, diff.reasoned_by.completion_tokens)
+        calls = [by for by in (diff.reasoned_by, diff.slim_by) if by is not None]
+        return sum(priced.llm_cost(by.prompt_tokens, by.completion_tokens) for by in calls)
 
     most = last if last is not None else 0 if as_json else LAST
     shown = {name: log[-most:] for name, log in by_domain(diffs).items()}

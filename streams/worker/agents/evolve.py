@@ -1,6 +1,7 @@
 """Agent `evolve`: the only writer of skills (paper 2.5).
 
-For a choice it reads the skill, calls the reasoner, and applies the answer to the newest skill. Other events are
+For a choice it reads the skill, calls the reasoner, and applies the answer to the newest skill. A model may select the
+slim skill's lines in between. Other events are
 applied at once. A correction is read before the skill is locked, as a model may read it.
 """
 
@@ -33,6 +34,7 @@ from streams.worker.agents.listen import ListenAgent
 from streams.worker.deps import Worker
 from streams.worker.erasure import ErasureHandler
 from streams.worker.items import remember
+from streams.worker.reasoning.llm import asks_models
 from streams.worker.reasoning.reasoner import ReasonerFailed, Reasoning
 from streams.worker.runtime.batches import Batches, batches_of
 from streams.worker.runtime.dispatch import Handler, KeyedExecutor, RecordDispatcher
@@ -46,7 +48,7 @@ QUEUED_SHARE = 0.5
 def define(worker: Worker, reasoning: Reasoning, listener: ListenAgent) -> "EvolveAgent":
     """Define the agent; `listener` writes the cards."""
     agent, settings = EvolveAgent(worker, reasoning, listener), worker.deps.settings
-    queued = math.ceil(settings.in_flight * QUEUED_SHARE) if settings.reasoner == "llm" else 0
+    queued = math.ceil(settings.in_flight * QUEUED_SHARE) if asks_models(settings) else 0
     executor = KeyedExecutor(agent.records, settings.in_flight + queued)
 
     @worker.app.agent(batches_of(worker.app, *agent.records.models), name="evolve")
@@ -125,7 +127,7 @@ class EvolveAgent:
                 await self._report(
                     event, prepared.contrast, position, state.skill, state.skill.contrasts, is_repeat=True
                 )
-            return str(prepared.outcome or await self._learn(event, prepared.contrast, state.skill, position))
+            return str(prepared.outcome or await self._learn(event, prepared.contrast, state, position))
         finally:
             await remembering
 
@@ -133,15 +135,18 @@ class EvolveAgent:
         async with locked:
             await remember(self._tables, self._producer, event, remembered)
 
-    async def _learn(self, event: Any, contrast: Contrast, skill: PolicySkill, position: Position) -> str:
+    async def _learn(self, event: Any, contrast: Contrast, read: EvolveState, position: Position) -> str:
         try:
-            answer = await self._reasoning.reason(contrast, skill)
+            answer = await self._reasoning.reason(contrast, read.skill)
         except ReasonerFailed as error:
             await self.records.dead_letter(event, position, "reasoner-unavailable", str(error))
             return "given-up"
+        selection = None
+        if (draft := self._step.draft(read, contrast, answer, position)) is not None:
+            selection = await self._reasoning.select(draft, self._deps.settings.slim_tokens, read.shares)
         async with self._tables.user_lock(contrast.user_id):
             state = self._skills.read(contrast)
-            effects = self._step.finish(state, contrast, answer, position)
+            effects = self._step.finish(state, contrast, answer, position, selection)
             await self._skills.apply(event, effects.version)
         metrics.END_TO_END_SECONDS.observe(max(0.0, time.time() - contrast.occurred_at.timestamp()))
         await self._report(event, contrast, position, state.skill, effects.skill.contrasts)

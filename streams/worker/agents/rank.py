@@ -146,7 +146,8 @@ class RankingPipeline:
         # Only an LLM ranker reads it.
         is_used = self._models.rank is not None and step.uses_skill
         model = self._models.extract
-        if model is None or not is_used or skill.version == 0:
+        # Without a request, the skill's own selection is a model's already.
+        if model is None or not is_used or skill.version == 0 or not instruction:
             return step.extract(skill, instruction, state.shares), None
         if (known := self._slims.get(name)) is not None:
             no_calls = {"calls": 0, "prompt_tokens": 0, "completion_tokens": 0, "latency_ms": 0}

@@ -34,10 +34,15 @@ _clients: "WeakValueDictionary[tuple[object, ...], LlmClient]" = WeakValueDictio
 
 @dataclass(frozen=True)
 class Models:
-    """The models of a ranking (paper eq. 3 and 4)."""
+    """The models of slim skills and rankings (paper eq. 3 and 4)."""
 
     extract: LlmExtract | None = None
     rank: ListwiseRanker | None = None
+
+
+def asks_models(settings: Settings) -> bool:
+    """Return True if a choice may need a model's answer."""
+    return "llm" in (settings.reasoner, settings.extract_by)
 
 
 def reasoner_of(settings: Settings) -> Reasoner:
@@ -61,7 +66,7 @@ def conversation_reader(settings: Settings) -> LlmExtractor | None:
 
 
 def models_of(settings: Settings) -> Models:
-    """Return the configured models of rankings."""
+    """Return the configured models of rankings and slim skills."""
     ranks = settings.ranker != "deterministic"
     if settings.extract_by == "rules" and not ranks:
         return Models()

@@ -17,6 +17,9 @@ from operators.language.extraction_llm import LlmExtractor, combine
 from operators.language.ports import Effect, Extraction, Interpretation
 from operators.language.privacy import Privacy
 from operators.options import EvolveMode
+from operators.slim.llm import LlmExtract
+from operators.slim.rules import Shares
+from operators.slim.selection import SlimSelection
 from schemas import Card, Contrast, Correction, Fact, ItemFacts, PolicySkill, Provenance, Turn
 from streams import language
 from streams.llm import EndpointUnavailable
@@ -43,8 +46,8 @@ class ReasonerFailed(Exception):
 class Reasoning:
     """The configured reasoner with the rules of `mode` as its fallback.
 
-    `reader` reads corrections that the rules do not understand, `listener` reads conversations besides the rules.
-    `places` limits concurrent calls, in order of arrival.
+    `reader` reads corrections that the rules do not understand, `listener` reads conversations besides the rules,
+    `extractor` selects the lines of slim skills. `places` limits concurrent calls, in order of arrival.
     """
 
     def __init__(
@@ -57,9 +60,10 @@ class Reasoning:
         places: int | None = None,
         listener: LlmExtractor | None = None,
         privacy: Privacy = DEFAULT_PRIVACY,
+        extractor: LlmExtract | None = None,
     ) -> None:
         self.reasoner, self.on_failure, self.touch = reasoner, on_failure, touch
-        self.reader, self.listener, self._privacy = reader, listener, privacy
+        self.reader, self.listener, self.extractor, self._privacy = reader, listener, extractor, privacy
         self._without_model = without_model(mode)
         self._places = None if places is None else asyncio.Semaphore(places)
         self._waiting = 0
@@ -71,6 +75,19 @@ class Reasoning:
             return replace(self._without_model.propose(contrast, skill), reasoned_by=told)
 
         return await self._retry(lambda: self.reasoner.reason(contrast, skill), by_rules)
+
+    async def select(self, skill: PolicySkill, budget: int, shares: Shares) -> SlimSelection | None:
+        """Let the model select the slim skill's lines; the rules select where it is unavailable.
+
+        A choice does not wait for the text, so the call is not retried.
+        """
+        if (extractor := self.extractor) is None:
+            return None
+        try:
+            return await self._limited(lambda: extractor.select(skill, budget, shares))
+        except ReasonerUnavailable as error:
+            metrics.REASONER_FAILURES.labels(OnLlmFailure.RULES.value).inc()
+            return SlimSelection(reasoned_by=Provenance(fallback=str(error)[:200]))
 
     async def understand(
         self,

@@ -11,6 +11,7 @@ from operators.cards.fold import fold_cards
 from operators.learning.commands import resolve_command
 from operators.seals import seal_record
 from schemas import BadRecord, Card, CardDiff, Contrast, DeadLetter, ItemFacts, Position, RankedBy, RankRequest, encode
+from schemas.base import Provenance
 from schemas.commands import Action, Receipt, SkillCommand, SkillLineInput
 from schemas.skills import GlobalSkill
 from schemas.topics import TOPICS, compound_key
@@ -91,6 +92,14 @@ def test_a_diff_counts_its_changes_with_the_seed_first_and_keeps_the_exact_bytes
     assert [put.row[name] for name in names] == [1, 1, 1, 0, 1]
     assert put.row["document"].encode() == record(diff(1)).value
     assert [(row["seq"], row["kind"]) for row in put.children[0]] == [*enumerate(names[:3], 1)]
+
+
+def test_a_models_selection_of_slim_lines_is_a_call_of_its_own(tmp_path):
+    by = Provenance(reasoner="llm", model="m", prompt="slim.v1", calls=1, prompt_tokens=7)
+    with DuckDBStore(tmp_path / "s.duckdb", "sager.") as store:
+        write(store, diff(1).model_copy(update={"slim_by": by}), diff(2))
+        found = rows(store, "SELECT part, model, prompt, calls, prompt_tokens, event_id FROM llm_calls")
+    assert found == [("slim", "m", "slim.v1", 1, 7, "c1")]
 
 
 @pytest.mark.parametrize("key", [None, b"", b"ann", b'["ann"]', b'["ann",1]', b'"ab"', b"\xff", b'{"a":1,"b":2}'])

@@ -16,7 +16,7 @@ from operators.learning.habits import (
     proves_less,
 )
 from operators.learning.questions import Side, TasteHistory, sides_of_items
-from schemas import ONE, Attribute, AttributeSource, Evidence, HabitCounts, ItemFacts, Tier
+from schemas import ONE, Evidence, HabitCounts, ItemFacts, Tier
 from tests.builders import an_attribute, facts, item_facts
 
 RARE = next(pole for pole in DIRECTIONS if pole.value == "picks what few others take")
@@ -80,14 +80,6 @@ def test_only_the_strongest_deciding_dimension_is_a_habit() -> None:
     found = proven_habits({"by_genre": weak, "by_mood": strong}, {})
 
     assert [sure.direction.axis for sure in found.values()] == ["by_mood"]
-
-
-def a_habit(value: str, tier: Tier = Tier.MEDIUM) -> Attribute:
-    pole = next(pole for pole in DIRECTIONS if pole.value == value)
-    return Attribute(
-        attribute_id=pole.attribute_id, kind=pole.kind, dimension=pole.dimension, value=pole.value, tier=tier,
-        source=AttributeSource.DISCOVERED, taken=27 * ONE, expected=15 * ONE, support=1,
-    )  # fmt: skip
 
 
 def priced(*prices: float | None) -> list[ItemFacts]:

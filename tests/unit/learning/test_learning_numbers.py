@@ -26,7 +26,7 @@ from operators.learning.update import resolve_choice
 from operators.numbers import DeclaredNumber
 from operators.redaction import redact_skill_log
 from operators.slim import slim
-from operators.slim.rules import select
+from operators.slim.selection import select
 from operators.slim.trade_offs import number_weights, trade_off_of
 from operators.steps import EvolveState, EvolveStep
 from operators.weights import RankWeights

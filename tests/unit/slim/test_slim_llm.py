@@ -13,9 +13,10 @@ from operators.llm import CORRECTION_TOKENS
 from operators.slim import compose, quotable, slim
 from operators.slim.llm import LlmExtract, SlimQuestion, slim_question
 from operators.slim.rules import max_likes
+from operators.slim.selection import fit_selection
 from operators.slim.statements import phrase
 from operators.tokens import count_tokens
-from schemas import Attribute, AttributeKind, PolicySkill, Tier
+from schemas import AttributeKind, PolicySkill, Tier
 from streams.llm.client import LlmClient
 from streams.policies import DEFAULT_GATE
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
@@ -39,11 +40,7 @@ def extract(client: LlmClient) -> LlmExtract:
 
 
 def asked(
-    skill: PolicySkill,
-    instruction: str = "",
-    budget: int = 30,
-    max_tokens: int = 1_500,
-    gate: OutputGate = DEFAULT_GATE,
+    skill: PolicySkill, instruction: str = "", budget: int = 30, max_tokens: int = 1500, gate: OutputGate = DEFAULT_GATE
 ) -> SlimQuestion:
     found = slim_question(skill, instruction, budget, max_tokens=max_tokens, gate=gate)
     assert found is not None
@@ -61,11 +58,6 @@ class _Says:
 
     def reasoned_by(self, prompt: str) -> Any:
         return None
-
-
-async def said(skill: PolicySkill, budget: int = 30, **answer: Any) -> str:
-    llm = LlmExtract(_Says(**answer), gate=OUTPUT_GATE)
-    return (await llm.extract(skill, budget=budget))[0].text
 
 
 def test_the_prompt_is_the_golden_one() -> None:
@@ -93,16 +85,9 @@ async def test_the_models_choice_becomes_the_slim_skill(extract: LlmExtract, ser
     assert server.bodies[0]["response_format"]["json_schema"]["name"] == "slim_v1"
 
 
-@pytest.mark.parametrize(
-    ("lines", "properties"), [((NOIR,), ["likes"]), ((STYLE,), ["style"]), ((NOIR, STYLE), ["likes", "style"])]
-)
-async def test_the_schema_has_only_existing_parts(
-    extract: LlmExtract, server: OpenAiServer, lines: tuple[Attribute, ...], properties: list[str]
-) -> None:
-    found, _ = await extract.extract(a_skill(*lines))
-
-    assert list(server.bodies[0]["response_format"]["json_schema"]["schema"]["properties"]) == properties
-    assert found.text == slim(a_skill(*lines), gate=OUTPUT_GATE).text
+def test_the_schema_has_only_existing_parts() -> None:
+    parts = [list(asked(a_skill(*lines)).schema["properties"]) for lines in ((NOIR,), (STYLE,), (NOIR, STYLE))]
+    assert parts == [["likes"], ["style"], ["likes", "style"]]
 
 
 async def test_an_invalid_answer_makes_the_model_unavailable(extract: LlmExtract, server: OpenAiServer) -> None:
@@ -165,4 +150,7 @@ async def test_any_answer_stays_within_lines_and_budget(
     assert set(short.likes) | {short.style} - {""} <= sure | {f"prefers {value}" for value in sure}
     assert count_tokens(short.text) == short.tokens <= budget
     assert short.text.startswith(compose(list(short.likes), ""))
+    kept = fit_selection(skill, [found.likes[like][1].attribute_id for like in likes], budget, gate=EVERYTHING)
+    assert set(kept) <= {a.attribute_id for a in skill.attributes if a.tier >= Tier.MEDIUM}
+    assert count_tokens(slim(skill.model_copy(update={"slim_lines": kept}), budget, gate=EVERYTHING).text) <= budget
     assert set(found.prompt.splitlines()) >= {"<request>", "</request>", "<likes>", "</likes>", "<style>", "</style>"}

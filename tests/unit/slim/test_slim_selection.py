@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -13,6 +14,7 @@ from operators.language.output_policy import OutputGate
 from operators.learning.evidence import counts_for_tier, strength
 from operators.learning.fold import fold, initial_skill
 from operators.slim import select, slim
+from operators.slim.selection import SlimSelection
 from operators.steps import EvolveState, EvolveStep, learn
 from schemas import ONE, Attribute, AttributeSource, Contrast, PolicySkill, SkillDiff, SlimSkill, Tier, encode
 from streams.language import RULES
@@ -169,3 +171,15 @@ def test_twenty_choices_change_the_text_a_few_times(seed: int) -> None:
     assert changes <= without, "without a memory of its lines the text changes more often"
     assert sum(sent is not None for _, _, sent in versions) <= changes + 1
     assert "noir" in texts[-1]
+
+
+def test_lines_that_left_during_a_models_call_are_not_selected() -> None:
+    skill, contrast = a_skill(*(a_like(each, 9, tier=Tier.HIGH) for each in GENRES[:2])), a_contrast(["genre: noir"])
+    answer, step = CountsReasoner().propose(contrast, skill), replace(STEP, extract_by_model=True)
+
+    def selected(*values: str) -> set[str]:
+        selection = SlimSelection(tuple(id_of(f"genre: {value}") for value in values))
+        return set(step.finish(EvolveState(skill), contrast, answer, None, selection).skill.slim_lines)
+
+    assert selected("crime", "saga") == {id_of("genre: saga")}
+    assert selected("crime") == selected() == {id_of("genre: noir"), id_of("genre: saga")}, "by rules"
