@@ -7,8 +7,8 @@ from typing import Any
 from evaluation.plans import Plan
 from evaluation.skill_arms import Rule, SkillArm, _Player
 from operators.attributes import RankedLine, fact_id, from_fact
+from operators.learning.document import fits_document
 from operators.learning.evidence import ListEvidence, decay, initial_expected
-from operators.learning.fold import fits_document
 from operators.learning.limits import DEFAULT_LIMITS, eviction_order, is_unconfirmed
 from operators.learning.tiers import tier_of
 from operators.statinit import facts_of, parser_for

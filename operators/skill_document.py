@@ -8,8 +8,8 @@ import re
 
 from operators.attributes import normalise
 from operators.language.output_policy import OutputGate
+from operators.learning.document import MAX_VALUE_CHARS
 from operators.learning.evidence import describe_proof
-from operators.learning.fold import MAX_VALUE_CHARS
 from operators.prompts import as_data
 from operators.stated import describe_statement, is_doubtful, lasting_statements, without_avoided
 from schemas import Attribute, AttributeKind, PolicySkill, Statement, Tier, derived_id

@@ -9,8 +9,9 @@ from typing import Any
 from operators.attributes import attribute_id
 from operators.evolve.proposals import Proposal, validate
 from operators.language.output_policy import OutputGate, Rejection
+from operators.learning.document import SECTIONS, _strategy_lines, format_line
 from operators.learning.evidence import proof_for_tier
-from operators.learning.fold import SECTIONS, _strategy_lines, format_line, merge
+from operators.learning.fold import merge
 from operators.learning.limits import DEFAULT_LIMITS, MergeLimits
 from operators.learning.tiers import resolve_tiers
 from operators.rank import ListFeatures, Score, rank
@@ -215,7 +216,7 @@ def open_rankings(**more: Any) -> OpenRankings:
 
 
 def render(skill: PolicySkill) -> str:
-    """The document whose length `operators.learning.fold.document_length` computes: strongest lines first."""
+    """The document whose length `operators.learning.document.document_length` computes: strongest lines first."""
     parts: list[str] = []
     for kind, heading in SECTIONS.items():
         lines = [a for a in skill.attributes if a.kind is kind and a.tier]

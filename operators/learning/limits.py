@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from operators.evolve.proposals import refused_change
-from operators.learning.fold import apply_changes, document_length, fits_document, strategy_of
+from operators.learning.document import document_length, fits_document, strategy_of
+from operators.learning.fold import apply_changes
 from operators.numbers import Numbers
 from operators.stated import SESSION_SILENCE
 from schemas.diffs import PolicySkill, RefusalReason, RefusedProposal, SkillChange, SkillChangeKind

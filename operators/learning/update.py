@@ -12,6 +12,7 @@ from operators.attributes import fact_id, fact_ids, from_fact, hypotheses_of, ra
 from operators.evolve.proposals import COUNTS, ValidatedProposal, refused_change
 from operators.evolve.quotes import with_quoted
 from operators.fit import update_beliefs
+from operators.learning.document import fits_document
 from operators.learning.evidence import (
     DRIFT_ROUNDS,
     DRIFT_WARNING,
@@ -22,7 +23,7 @@ from operators.learning.evidence import (
     initial_expected,
     tier_step,
 )
-from operators.learning.fold import Counts, counts_after, fits_document, next_diff, without_event
+from operators.learning.fold import Counts, counts_after, next_diff, without_event
 from operators.learning.habits import habit_changes, habit_evidence, habits_after
 from operators.learning.lesson import lesson_of, visit_evidence
 from operators.learning.limits import DEFAULT_LIMITS, NEVER_CONFIRMED, MergeLimits, eviction_order, is_unconfirmed

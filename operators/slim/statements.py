@@ -10,8 +10,8 @@ from typing import TypeVar
 from operators.attributes import MAX_ID_CHARS, RankedLine
 from operators.language.answers import describe_answers
 from operators.language.output_policy import OutputGate
+from operators.learning.document import clip
 from operators.learning.evidence import MAX_COUNT, counts_for_tier, counts_of, log_ratio
-from operators.learning.fold import clip
 from operators.learning.tiers import tier_of
 from operators.prompts import visible
 from operators.stated import avoided_ids, is_doubtful, lasting_statements

@@ -220,7 +220,7 @@ def _show_users(result: "DemoResult", scenario: "Scenario") -> None:
 
 
 def _lines(attributes: "Iterable[Attribute]") -> list[str]:
-    from operators.learning.fold import format_line  # noqa: PLC0415
+    from operators.learning.document import format_line  # noqa: PLC0415
 
     lines = sorted((a for a in attributes if a.tier), key=lambda a: (-a.tier, -a.confirmed_at, a.attribute_id))
     more = [f"and {len(lines) - SHOWN_LINES} more"] if len(lines) > SHOWN_LINES else []

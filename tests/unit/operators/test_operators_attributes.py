@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 from operators import contrast as joining
 from operators.attributes import attribute_id, fact_id, from_fact
 from operators.language.privacy import Privacy, read_item
-from operators.learning.fold import document_length, format_line, strategy_of
+from operators.learning.document import document_length, format_line, strategy_of
 from operators.statinit import BUILT_IN
 from operators.tokens import count_tokens
 from schemas import Attribute, AttributeKind, AttributeSource, Candidate, Fact, ItemFacts, Ranking, Tier, decode, encode

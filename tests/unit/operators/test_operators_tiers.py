@@ -17,7 +17,8 @@ from operators.attributes import from_fact
 from operators.evolve.proposals import Proposal, RulesReasoner, ValidatedProposal
 from operators.language.ports import Interpretation, ReadDirective
 from operators.learning.choice_model import ListFeatures
-from operators.learning.fold import OutOfOrder, document_length, fold, has_learned, initial_skill, merge, strategy_of
+from operators.learning.document import document_length, strategy_of
+from operators.learning.fold import OutOfOrder, fold, has_learned, initial_skill, merge
 from operators.learning.limits import DEFAULT_LIMITS, MergeLimits, fit_seed
 from operators.learning.prior import observe
 from operators.learning.tiers import resolve_tiers
