@@ -25,11 +25,10 @@ from operators.learning.evidence import (
 )
 from operators.learning.fold import Counts, counts_after, next_diff, without_event
 from operators.learning.habits import habit_changes, habit_evidence, habits_after
-from operators.learning.lesson import lesson_of, visit_evidence
+from operators.learning.lesson import Habits, Verdicts, count_delta, drift_of, lesson_of, visit_evidence
 from operators.learning.limits import DEFAULT_LIMITS, NEVER_CONFIRMED, MergeLimits, eviction_order, is_unconfirmed
 from operators.learning.number_lines import number_changes
 from operators.learning.statements import expired_statements, updated_session
-from operators.learning.tally import Habits, Verdicts, count_delta, drift_of
 from operators.learning.tiers import tier_of
 from operators.learning.tradeoffs import NumberEvidence, numbers_after
 from operators.numbers import NO_NUMBERS

@@ -242,7 +242,8 @@ def test_counts_equal_a_plain_ledger(choices: list[tuple[str, list[str]]]) -> No
                 ledger[value] = [float(value == taken), shown.count(value) / sum(force), 0.0]
 
     found = {
-        line.value: [count / ONE for count in (line.taken, line.expected, line.proof)] for line in ranked_lines(skill)
+        line.attribute_id.rpartition(":")[2]: [count / ONE for count in (line.taken, line.expected, line.proof)]
+        for line in ranked_lines(skill)
     }
     assert found.keys() == ledger.keys()
     assert all(found[value] == pytest.approx(counts, abs=0.06) for value, counts in ledger.items())
