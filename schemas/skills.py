@@ -35,6 +35,7 @@ MAX_RECENT = 32
 MAX_SLIM_LINES = 24
 MAX_POPULAR = 8_192
 MAX_USUAL = 512
+MAX_STRATEGY = 40
 MAX_SESSIONS = 2
 MAX_SESSION_LINES = 24
 # A whole count in fixed point: counts of evidence are integers, so that every fold gives the same bytes.
@@ -232,6 +233,25 @@ class SlimSkill(UserDomainEvent, topic="slim-skills"):
         return is_for and self.session_until is not None and now < self.session_until
 
 
+class PersonaName(StrEnum):
+    """Users by the length of their history; of the longest ones, by breadth."""
+
+    LIGHT = "light"
+    MODERATE = "moderate"
+    BROAD = "broad"
+    NARROW = "narrow"
+
+
+class Persona(Model):
+    """A part of a domain's users, and its exploration strategy (App. D)."""
+
+    name: PersonaName
+    users: int = Field(ge=0)
+    share: Share
+    established: Share | None = Field(None, description="The part of established tastes; null: guided discovery.")
+    strategy: Annotated[str, Field(min_length=1, max_length=MAX_STRATEGY)]
+
+
 class GlobalSkill(Event, topic="global-skills"):
     """A domain's population template, for users without history (paper 2.3, App. D).
 
@@ -245,4 +265,5 @@ class GlobalSkill(Event, topic="global-skills"):
     shares: dict[AttributeId, Share] = Field(default_factory=dict, max_length=512)
     usual: dict[AttributeId, Share] = Field(default_factory=dict, max_length=MAX_USUAL)
     items: dict[ItemIdField, Annotated[int, Field(ge=0)]] = Field(default_factory=dict, max_length=MAX_POPULAR)
+    personas: tuple[Persona, ...] = Field((), max_length=len(PersonaName), exclude_if=is_empty)
     reasoned_by: Provenance = Provenance()

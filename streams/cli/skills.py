@@ -1,8 +1,9 @@
 """`sager rebuild`, `replay`, `global-skill` and `weights`: all users' skills and weights."""
 
+import asyncio
 from datetime import UTC, datetime
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -20,7 +21,11 @@ from streams.cli.output import FAILED, ProgressBars, note, print_fields, print_j
 from streams.cli.policy import WAIT_SECONDS, Actor, InDomain, Reason, Wait, Yes, confirm, current_user, exit_unanswered
 from streams.exceptions import StreamsError
 
+if TYPE_CHECKING:
+    from schemas import GlobalSkill
+
 FLOOR = 5
+TemplateAuthor = Literal["statistics", "llm"]
 WeightActionName = Literal["freeze", "unfreeze", "reset"]
 
 app = typer.Typer()
@@ -125,20 +130,24 @@ def replay(
 def build(
     domain: Domain = None,
     floor: Annotated[int, typer.Option(min=1, help="Fewest users behind any attribute.", metavar="N")] = FLOOR,
+    by: Annotated[TemplateAuthor, typer.Option(help="The author of template and strategies.")] = "statistics",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Publish nothing.")] = False,
     as_json: AsJson = False,
     bootstrap: Bootstrap = None,
 ) -> None:
     """Build and publish the global skill of every domain.
 
-    Attributes of fewer users than the floor are left out. Run it regularly, for example from cron: workers load the new
-    one by themselves.
+    Attributes and personas of fewer users than the floor are left out. Run it regularly, for example from cron: workers
+    load the new one by themselves. With --by llm a model chooses the lines and words the strategies, by one call per
+    domain; without a usable answer the statistics decide.
     """
     from streams.kafka import topics  # noqa: PLC0415
     from streams.kafka.producer import RecordWriter  # noqa: PLC0415
     from streams.operations import global_skills  # noqa: PLC0415
 
     chosen = connected_settings(bootstrap)
+    if by == "llm":
+        global_skills.require_model(chosen)
     with ProgressBars() as progress:
         populations, unreadable = global_skills.read_populations(chosen, domain, progress.update)
         if not populations:
@@ -147,6 +156,8 @@ def build(
                 "interactions from an app, while a `sager worker` runs"
             )
         skills = global_skills.build(populations, datetime.now(UTC), floor)
+        if by == "llm":
+            skills = asyncio.run(global_skills.with_policies(chosen, populations, skills, floor))
     if not dry_run:
         topics.ensure(chosen)
         with RecordWriter(chosen) as outbox:
@@ -155,15 +166,25 @@ def build(
     if as_json:
         print_json([skill.model_dump(mode="json") for skill in skills])
     else:
-        for skill in skills:
-            most = ", ".join(line.value for line in skill.attributes[:3])
-            print(printable(f"{skill.domain}: {len(skill.attributes)} lines of {skill.users:,} users, such as {most}"))
+        _print_skills(skills)
         print("nothing was published" if dry_run else f"published on {chosen.topic('global-skills')}")
     if unreadable:
         note(f"left out: {unreadable:,} unreadable profiles")
     for skill in skills:
+        if skill.reasoned_by.fallback:
+            author = "statistics" if skill.reasoned_by.reasoner == "rules" else "model"
+            note(f"{skill.domain}: lines from the {author}; {skill.reasoned_by.fallback}")
         if not skill.attributes:
             note(f"{skill.domain}: no taste is shared by {floor} of its {skill.users:,} users, so it has no lines yet")
+
+
+def _print_skills(skills: "list[GlobalSkill]") -> None:
+    for skill in skills:
+        most = ", ".join(line.value for line in skill.attributes[:3])
+        print(printable(f"{skill.domain}: {len(skill.attributes)} lines of {skill.users:,} users, such as {most}"))
+    print_rows(
+        [{"domain": skill.domain, **each.model_dump(mode="json")} for skill in skills for each in skill.personas]
+    )
 
 
 @app.command(epilog=examples("sager weights freeze --domain films", 'sager sql "FROM learned_weights"'))

@@ -5,9 +5,11 @@ from contextlib import suppress
 from datetime import datetime
 from typing import TypeVar
 
-from operators.global_skill import Population, global_skill
+from operators.global_skill import Population, global_skill, with_policy
 from schemas import BadRecord, GlobalSkill, Memory, Profile, decode, derived_id
+from streams.exceptions import StreamsError
 from streams.kafka.scanner import NoSuchTopic, OnStageProgress, Scanner
+from streams.policies import output_gate
 from streams.settings import Settings
 
 _Record = TypeVar("_Record", Profile, Memory)
@@ -50,6 +52,28 @@ def build(populations: Iterable[Population], occurred_at: datetime, floor: int) 
         global_skill(each, derived_id("global-skill", each.domain, occurred_at.isoformat()), occurred_at, floor)
         for each in sorted(populations, key=lambda each: each.domain)
     ]
+
+
+def require_model(settings: Settings) -> None:
+    """Raise an error unless the settings name an endpoint or its key."""
+    if settings.llm_base_url is None and settings.llm_api_key is None:
+        raise StreamsError(
+            "--by llm has no endpoint: set OPENAI_API_KEY, or SAGER_LLM_BASE_URL to an endpoint of your own, or leave "
+            "--by out"
+        )
+
+
+async def with_policies(
+    settings: Settings, populations: Iterable[Population], skills: Iterable[GlobalSkill], floor: int
+) -> list[GlobalSkill]:
+    """Let the configured model write each domain's policy, by one call each."""
+    from streams.llm.client import LlmClient  # noqa: PLC0415 - the openai package takes half a second
+
+    of, client, gate = {each.domain: each for each in populations}, LlmClient(settings), output_gate(settings)
+    try:
+        return [await with_policy(skill, of[skill.domain], client, gate, floor) for skill in skills]
+    finally:
+        await client.aclose()
 
 
 def read_published(settings: Settings) -> dict[str, GlobalSkill]:

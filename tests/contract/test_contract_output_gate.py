@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from operators.evolve.llm import build_question as evolve_question
+from operators.global_skill import Population, policy_question
 from operators.graph import retrieve
 from operators.language.correction_llm import build_question as correction_question
 from operators.language.extraction_llm import build_question as chunk_question
@@ -19,7 +20,7 @@ from operators.rank.listwise import render_prompt
 from operators.skill_document import skill_document
 from operators.slim import slim
 from operators.slim.llm import slim_question
-from schemas import Attribute, AttributeKind, Contrast, Facet, Fact, ItemFacts, PolicySkill, Tier
+from schemas import Attribute, AttributeKind, Contrast, Facet, Fact, ItemFacts, PolicySkill, Profile, Tier
 from streams.language import RULES
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from tests.builders import a_contrast, a_skill, an_attribute, id_of, item_facts
@@ -106,12 +107,24 @@ def chunk(value: str) -> str:
     return f"{asked.prompt} {asked.schema}"
 
 
+def policy(value: str) -> str:
+    people = Population("books")
+    for number in range(5):
+        people.add(
+            Profile(user_id=f"u{number}", domain="books", interactions=6, recent=[i.facts for i in items(value) * 3])
+        )
+    asked = policy_question(people, 5, OUTPUT_GATE)
+    assert asked is not None
+    return f"{asked.prompt} {asked.schema}"
+
+
 PROMPTS: dict[str, Callable[[str], str]] = {
     "evolve.v3": evolve,
     "slim.v1": extraction,
     "understand.v1": correction,
     "listen.v2": chunk,
     "rank-listwise.v1": ranking,
+    "population.v1": policy,
 }
 TEXTS: dict[str, Callable[[str], str]] = {
     "slim skill": lambda value: slim(skill(value), 200, gate=OUTPUT_GATE).text,
@@ -132,6 +145,7 @@ BUILDERS = {
     "rank/listwise.py",
     "slim/llm.py",
     "language/correction_llm.py",
+    "global_skill.py",
 }
 """Where prompts are made; each takes `gate` and is in `PROMPTS`."""
 

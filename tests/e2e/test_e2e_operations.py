@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import Producer
 
 from operators.learning.prior import observe
-from schemas import Contrast, DeadLetter, Position, Profile, SkillCommand, SkillDiff, compound_key, encode
+from schemas import Contrast, DeadLetter, Position, Profile, SkillCommand, SkillDiff, Tier, compound_key, encode
 from streams.kafka import topics
 from streams.kafka.clients import partition_of, producer_config
 from streams.local.children import environment
@@ -14,6 +14,7 @@ from streams.operations.global_skills import read_published
 from streams.settings import Settings
 from tests.builders import DOMAIN, NOW, USER, a_command, an_interaction, facts
 from tests.e2e.cli_user import sager
+from tests.openai_server import Act, Do, OpenAiServer, threaded
 from tests.unit.whatif.whatif_builders import LiveSide, a_choice
 
 pytestmark = pytest.mark.broker
@@ -132,3 +133,17 @@ def test_a_global_skill_is_built_and_published(settings, env):
     assert built.shares["preference:genre:comedy"] == 0.5
     assert {line.value for line in built.attributes} >= {"comedy", "drama"}
     assert built.reasoned_by.reasoner == "rules"
+    assert [(each.name, each.users) for each in built.personas] == [("moderate", 8)]
+
+    build = ("global-skill", "build", "--floor", "4", "--by", "llm")
+    assert "set OPENAI_API_KEY, or SAGER_LLM_BASE_URL" in sager(*build, env=env).stderr
+    says = {
+        "lines": [{"attribute": "genre: comedy", "tier": "low"}],
+        "strategies": {"moderate": "balanced exploration"},
+    }
+    with threaded(OpenAiServer(Act(says=says))) as server:
+        env |= {"SAGER_LLM_BASE_URL": server.base_url}
+        assert "balanced exploration" in sager(*build, env=env).stdout
+        server.always = Act(Do.WRONG_SCHEMA)
+        assert "lines from the statistics; invalid-reply" in sager(*build, "--dry-run", env=env).stderr
+    assert [(line.value, line.tier) for line in read_published(settings)["films"].attributes] == [("comedy", Tier.LOW)]

@@ -89,6 +89,15 @@ SELECT every.*,
 FROM every CROSS JOIN meta
 WHERE calls > 0 OR fallback IS NOT NULL;
 
+-- Per domain and persona of its users: light (fewer than 15 interactions), moderate (15 to 50), and of the others broad
+-- or narrow; with its share of users and its exploration strategy. established: null for guided discovery.
+CREATE VIEW personas AS
+SELECT domain, unnest(from_json(document::JSON -> '$.personas',
+           '[{"name": "VARCHAR", "users": "BIGINT", "share": "DOUBLE", "established": "DOUBLE",
+              "strategy": "VARCHAR"}]'), recursive := true),
+       coalesce(document::JSON ->> '$.reasoned_by.reasoner', 'rules') AS reasoner
+FROM global_skills;
+
 -- Per domain and attribute: how many current skills hold it, at which tier, and their share of all skills. Silent lines
 -- are not counted.
 CREATE VIEW attribute_adoption AS

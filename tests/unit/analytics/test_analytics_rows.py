@@ -13,7 +13,7 @@ from operators.seals import seal_record
 from schemas import BadRecord, Card, CardDiff, Contrast, DeadLetter, ItemFacts, Position, RankedBy, RankRequest, encode
 from schemas.base import Provenance
 from schemas.commands import Action, Receipt, SkillCommand, SkillLineInput
-from schemas.skills import GlobalSkill
+from schemas.skills import GlobalSkill, Persona, PersonaName
 from schemas.topics import TOPICS, compound_key
 from streams.analytics.dead_letters import dead_letter
 from streams.analytics.erasure import ErasureFilter
@@ -56,7 +56,8 @@ CONTRAST = Contrast(
     event_id="c", ranking_id="r1", chosen=ItemFacts(item_id="b"), chosen_rank=2, unchosen=LEFT, **OF_ANN
 )
 COMMAND = SkillCommand(event_id="k", action=Action.PIN, attribute_id="preference:genre:sf", actor="ann", **OF_ANN)
-GLOBAL = GlobalSkill(event_id="g", users=9, attributes=(attribute(),), **BOOKS)
+LIGHT = Persona(name=PersonaName.LIGHT, users=6, share=0.6667, strategy="guided discovery")
+GLOBAL = GlobalSkill(event_id="g", users=9, attributes=(attribute(),), personas=(LIGHT,), **BOOKS)
 EVERY_EVENT = (
     *(item(), interaction(), RANK_REQUEST, ranking(), selection(), CONTRAST, rated(), correction(), abstention()),
     *(diff().model_copy(update={"stated": eves_log()[1].stated}), eves_skill(), slim(), COMMAND, GLOBAL),
@@ -204,6 +205,11 @@ def test_card_lines_are_the_fold_of_the_log_and_name_their_successors(store: Duc
     assert rows(store, "SELECT version, lines, past FROM cards") == [(card.version, len(card.lines), len(card.past))]
     [(document,)] = rows(store, "SELECT document FROM cards")
     assert document.encode() == encode(card)
+
+
+def test_personas_are_rows(store: DuckDBStore) -> None:
+    write(store, GLOBAL)
+    assert rows(store, "FROM personas") == [("books", "light", 6, 0.6667, None, "guided discovery", "rules")]
 
 
 def test_a_version_rewritten_by_an_erasure_replaces_the_first(store: DuckDBStore) -> None:
