@@ -217,7 +217,8 @@ def test_each_part_of_the_paper_has_its_functions() -> None:
     parts = [cells for cells in rows if cells[0].strip() != "part"]
 
     assert len(parts) > 25
-    for part, _, functions, _ in parts:
+    for part, _, functions, _, test in parts:
+        assert list((ROOT / "tests" / "unit").glob(f"*/test_{test.strip(' `')}.py")), test
         names = re.findall(r"`([a-z_]+(?:\.\w+)+)`", functions)
         assert names, part
         for name in names:
