@@ -240,7 +240,7 @@ def test_verdicts_and_discovered_facts_add_the_configured_part_of_a_choice(weigh
     def counts(reasoned_by: Provenance) -> dict[str, int]:
         proposal = a_proposal(["genre: noir"], ["mood: dark"], reasoned_by=reasoned_by)
         diff = resolve_choice(skill, validate(proposal, skill, contrast, PRIVACY, GATE), contrast, limits=limits)
-        return {line.value: line.taken for line in ranked_lines(merge(skill, diff))}
+        return {line.attribute_id.rpartition(":")[2]: line.taken for line in ranked_lines(merge(skill, diff))}
 
     by_rules, by_model = counts(Provenance()), counts(BY_MODEL)
     more = {value: by_model[value] - by_rules[value] for value in by_rules}
