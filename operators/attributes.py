@@ -76,14 +76,15 @@ def fact_id(fact: Fact) -> str:
     return _fact_id(fact.dimension, fact.value)
 
 
-def fact_ids(facts: Iterable[Fact]) -> list[str]:
+def fact_ids(facts: Iterable[Fact]) -> tuple[str, ...]:
     """Return the ids of the attributes for these facts, in their order."""
-    return [_fact_id(fact.dimension, fact.value) for fact in facts]
+    return _fact_ids(tuple(facts))
 
 
-def fact_ids_of_items(items: Iterable[ItemFacts]) -> list[list[str]]:
-    """Return the ids of the attributes for each item's facts, in their order."""
-    return [[_fact_id(fact.dimension, fact.value) for fact in item.facts] for item in items]
+@lru_cache(maxsize=4_096)
+def _fact_ids(facts: tuple[Fact, ...]) -> tuple[str, ...]:
+    # By all facts of an item: a choice asks for those of its list six times.
+    return tuple([_fact_id(fact.dimension, fact.value) for fact in facts])
 
 
 def fact_places(items: Iterable[ItemFacts]) -> dict[str, list[int]]:

@@ -300,8 +300,8 @@ def _tastes_after(
             after[digest] = (total[0] // 2, total[1] // 2)
     if len(after) > MAX_WEIGHED_FACTS:
         # A quarter of the room at once, so that a new fact has many choices to become common.
-        rarest = sorted(after, key=lambda digest: (after[digest][1], digest))
-        for digest in rarest[: len(after) - MAX_WEIGHED_FACTS * 3 // 4]:
+        rarest = sorted([(expected, digest) for digest, (_, expected) in after.items()])
+        for _, digest in rarest[: len(after) - MAX_WEIGHED_FACTS * 3 // 4]:
             del after[digest]
     return after
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from operators.attributes import CREATORS, RankedLine, fact_ids_of_items
+from operators.attributes import CREATORS, RankedLine, fact_ids
 from operators.habit_directions import (
     AGAIN,
     BY_PREFIX,
@@ -117,8 +117,8 @@ def _by_facts(found: dict[str, Sequence[Side]], items: Sequence[ItemFacts], befo
     size, known, tastes = len(items), before.familiar, before.tastes
     familiar: dict[str, list[Side]] = {dimension: [None] * size for dimension in known}
     scores: dict[str, list[float]] = {dimension: [0.0] * size for dimension in tastes}
-    for place, (item, names) in enumerate(zip(items, fact_ids_of_items(items), strict=True)):
-        for name, fact in zip(names, item.facts, strict=True):
+    for place, item in enumerate(items):
+        for name, fact in zip(fact_ids(item.facts), item.facts, strict=True):
             dimension = fact.dimension
             if dimension in tastes:
                 taste = tastes[dimension].get(name)
