@@ -84,6 +84,7 @@ def _namespaces() -> None:
     assert probe.returncode == 0, probe.stderr
 
 
+@pytest.mark.thorough
 def test_the_demo_ends_after_the_warm_up_and_reports_that_skills_stopped_learning(tmp_path: Path) -> None:
     small = ("--users", "2", "--rounds", "3", "--json", "--data-dir", str(tmp_path / "demo"))
     done = sager("demo", *small, env={"SAGER_WARMUP_ROUNDS": "1"}, seconds=2 * WAIT_SECONDS)
