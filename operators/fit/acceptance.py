@@ -12,8 +12,8 @@ from itertools import combinations
 from math import exp, fsum, log, prod
 
 from operators.attributes import fact_ids, ranked_lines
-from operators.stated import rejects
-from schemas import ONE, Beliefs, ItemFacts, PolicySkill, Stance, Statement
+from operators.stated import live_statements, rejects
+from schemas import ONE, Beliefs, Contrast, ItemFacts, PolicySkill, Stance, Statement
 
 # The chance that an item suits, by the share of its facts that is unknown.
 AcceptanceCurve = Callable[[float], float]
@@ -189,6 +189,13 @@ def update_beliefs(
             found[place] += DISCOUNT * log(max(_TINY, 1.0 - none if suits else none))
     best = max(found)
     return tuple(max(MIN_BELIEF, round((each - best) * ONE)) for each in found)
+
+
+def beliefs_after_choice(skill: PolicySkill, contrast: Contrast) -> Beliefs | None:
+    """Update the beliefs with a choice; None before any refusal."""
+    statements = live_statements(skill, contrast.occurred_at, contrast.session_id)
+    taken = (contrast.chosen, *contrast.also)
+    return update_beliefs(skill, statements, taken, (), shown=(*taken, *contrast.unchosen))
 
 
 def _beliefs_or_prior(beliefs: Beliefs | None) -> Beliefs:

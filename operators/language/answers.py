@@ -19,7 +19,7 @@ _WORDS: Final[Mapping[str, str]] = {
     "plain": "plain words",
     "technical": "technical terms",
 }
-# Other tags stand for themselves.
+# Other tags are written as they are.
 _LANGUAGES: Final[Mapping[str, str]] = {
     "ar": "Arabic", "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek", "en": "English",
     "en-GB": "British English", "en-US": "American English", "es": "Spanish", "fi": "Finnish", "fr": "French",

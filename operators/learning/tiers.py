@@ -6,13 +6,12 @@ from typing import Any
 
 from operators.attributes import fact_id, from_fact
 from operators.evolve.proposals import CountedContrast, Proposal, ValidatedProposal, refused_change
-from operators.fit import update_beliefs
+from operators.fit import beliefs_after_choice
 from operators.habit_directions import is_habit
 from operators.learning.evidence import is_counted, is_protected
 from operators.learning.fold import next_diff
 from operators.learning.limits import DEFAULT_LIMITS, MergeLimits, evict_to_fit
 from operators.learning.statements import expired_statements, updated_session
-from operators.stated import live_statements
 from schemas import Contrast, CountDelta, Event, ItemFacts, PolicySkill, Position
 from schemas.diffs import NumberSums, RefusalReason, RefusedProposal, SkillChange, SkillChangeKind, SkillDiff
 from schemas.skills import ONE, Attribute, AttributeSource, Evidence, Tier
@@ -33,7 +32,7 @@ def proven_tier(proof: int) -> Tier:
     >>> proven_tier(2 * ONE), proven_tier(900)
     (<Tier.MEDIUM: 2>, <Tier.SILENT: 0>)
     """
-    return _TIERS[min(max(proof // ONE, 0), Tier.HIGH)]
+    return _TIERS[min(proof // ONE, _HIGH)] if proof > 0 else _SILENT
 
 
 def tier_of(taken: int, expected: int, source: AttributeSource, proof: int = 0) -> Tier:
@@ -46,7 +45,7 @@ def tier_of(taken: int, expected: int, source: AttributeSource, proof: int = 0) 
     (<Tier.MEDIUM: 2>, <Tier.HIGH: 3>)
     """
     if source in _EARNED:
-        return _TIERS[min(proof // ONE, _HIGH)] if proof > 0 else _SILENT
+        return proven_tier(proof)
     found, taken, expected = _SILENT, taken + ONE, expected + ONE
     for tier, parts, of in TIER_RATIOS:
         if taken * of < parts * expected:
@@ -77,14 +76,10 @@ def resolve_tiers(
     evidence = Evidence(event_id=contrast.event_id, item_id=contrast.chosen.item_id)
     update = TierUpdate(skill, evidence, limits, list(validated.refused))
     update.apply(proposal, skill.contrasts + 1)
-    beliefs = None
-    if skill.beliefs:
-        said_before = live_statements(skill, contrast.occurred_at, contrast.session_id)
-        beliefs = update_beliefs(skill, said_before, taken, (), shown=(*taken, *contrast.unchosen))
     return update.diff(
         contrast,
         stated=expired_statements(skill, contrast, source, taken) if skill.stated else (),
-        beliefs=beliefs,
+        beliefs=beliefs_after_choice(skill, contrast) if skill.beliefs else None,
         session=updated_session(skill, contrast, source, limits.session),
         reasoned_by=proposal.reasoned_by,
         analysis=proposal.analysis[:4_000],
@@ -108,13 +103,15 @@ class TierUpdate:
         """Move the tiers of a validated proposal; `now` counts the person's choices."""
         held = {line.attribute_id: line for line in self.skill.attributes}
         reasons = {name: reason[:300] for name, reason in proposal.reasons.items()}
-        up, down, come = SkillChangeKind.REINFORCED, SkillChangeKind.WEAKENED, SkillChangeKind.DISCOVERED
+        up, down = SkillChangeKind.REINFORCED, SkillChangeKind.WEAKENED
         moved = [(name, up, Tier(min(held[name].tier + 1, _HIGH))) for name in proposal.reinforced]
         discovered = [(fact, "") for fact in proposal.discovered]
         for fact, quote in (*discovered, *((each.fact, each.quote) for each in proposal.quoted)):
-            by = AttributeSource.DISCOVERED
-            line = from_fact(fact, _LOW, by, confirmed_at=now, evidence=self.evidence, quote=quote)
-            self.changes.append(SkillChange.new(line, come, reason=reasons.get(line.attribute_id, "")))
+            line = from_fact(
+                fact, _LOW, AttributeSource.DISCOVERED, confirmed_at=now, evidence=self.evidence, quote=quote
+            )
+            reason = reasons.get(line.attribute_id, "")
+            self.changes.append(SkillChange.new(line, SkillChangeKind.DISCOVERED, reason=reason))
         for name in proposal.weakened:
             if held[name].pinned:
                 self.refused.append(refused_change(name, down, RefusalReason.PINNED))

@@ -11,7 +11,7 @@ from typing import Any
 from operators.attributes import fact_id, fact_ids, from_fact, hypotheses_of, ranked_lines
 from operators.evolve.proposals import COUNTS, ValidatedProposal, refused_change
 from operators.evolve.quotes import with_quoted
-from operators.fit import update_beliefs
+from operators.fit import beliefs_after_choice
 from operators.learning.document import fits_document
 from operators.learning.evidence import (
     DRIFT_ROUNDS,
@@ -32,7 +32,6 @@ from operators.learning.statements import expired_statements, updated_session
 from operators.learning.tiers import tier_of
 from operators.learning.tradeoffs import NumberEvidence, numbers_after
 from operators.numbers import NO_NUMBERS
-from operators.stated import live_statements
 from schemas import (
     Contrast,
     CountDelta,
@@ -92,14 +91,10 @@ def resolve_choice(
     session = None
     if contrast.session_id:
         session = updated_session(skill, contrast, source, limits.session, taken, lesson.shown)
-    beliefs = None
-    if skill.beliefs:
-        said_before = live_statements(skill, contrast.occurred_at, contrast.session_id)
-        beliefs = update_beliefs(skill, said_before, taken, (), shown=(*taken, *contrast.unchosen))
     return found.diff(
         contrast,
         stated=expired_statements(skill, contrast, source, taken) if skill.stated else (),
-        beliefs=beliefs,
+        beliefs=beliefs_after_choice(skill, contrast) if skill.beliefs else None,
         session=session,
         reasoned_by=proposal.reasoned_by,
         analysis=proposal.analysis[:4_000],
@@ -201,11 +196,11 @@ class EvidenceUpdate:
         self, before: Sequence[Attribute], new: list[Attribute], now: int
     ) -> tuple[Sequence[Attribute], list[Attribute]]:
         habits, patience = habits_after(self.skill, self.tally), self.limits.protect_contradictions
-        moved, come = habit_changes(before, habits, self.tally.habits, self.evidence, now, patience)
+        moved, begun = habit_changes(before, habits, self.tally.habits, self.evidence, now, patience)
         self.changes += moved
         self.tiers |= {change.attribute_id: change.after for change in moved if change.after is not None}
         gone = {change.attribute_id for change in moved if change.after is None}
-        return [line for line in before if line.attribute_id not in gone], [*come, *new]
+        return [line for line in before if line.attribute_id not in gone], [*begun, *new]
 
     def _count_numbers(
         self, before: Sequence[Attribute], new: list[Attribute], numbers: NumberEvidence, now: int

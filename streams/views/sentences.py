@@ -101,7 +101,7 @@ def statement_sentence(kind: str, words: str, actor: str | None, reason: str) ->
 def disagreement_sentence(found: Disagreement) -> str:
     """Word a statement that the choices since then contradict."""
     words = f"“{found.statement.words}”" if found.statement.words else statement_words(found.statement)
-    effect = "leave it" if found.line is None else f"go by “{found.line.value}”"
+    effect = "leave it" if found.line is None else f"follow “{found.line.value}”"
     proof = describe_proof(found.proof)
     return f"Your words and choices disagree: {words}, but your choices since then {effect}; {proof}."
 

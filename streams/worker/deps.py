@@ -70,8 +70,10 @@ class Deps:
         item = self.listed_facts(domain, candidate)
         if skill is None or item.unreadable or not any(line.quote for line in skill.attributes):
             return item
-        text = item.excerpt or excerpt_of(self._listed(domain, candidate))
-        return with_mentioned(item, self.privacy.redact_work(text, MAX_EXCERPT).text, quoted_values(skill))
+        excerpt = item.excerpt  # redacted with the item
+        if not excerpt:
+            excerpt = self.privacy.redact_work(excerpt_of(self._listed(domain, candidate)), MAX_EXCERPT).text
+        return with_mentioned(item, excerpt, quoted_values(skill))
 
     def facts_of(self, domain: str, candidate: Candidate) -> ItemFacts:
         """Return the learnable facts of an item by the domain's parser, cached."""
