@@ -272,6 +272,7 @@ class Measured:
     results: Mapping[str, Result]
     left_out: tuple[str, ...]
     memory: Cost
+    facets_by_model: bool
 
 
 def has_endpoint(settings: Settings) -> bool:
@@ -287,10 +288,13 @@ async def evaluate(
     replies: Replies | None,
     seed: int = 0,
     progress: Progress = no_progress,
+    *,
+    facets_by_model: bool = True,
 ) -> Measured:
     """Run the named arms on one data set, each different condition once.
 
-    Without `replies` the rules stand in for the model.
+    Without `replies` the rules stand in for the model. Without `facets_by_model` the template writes the facets, as in
+    the worker: LLM_Mem is the longest of the calls.
     """
     concurrency = min(settings.in_flight, 16)
 
@@ -300,7 +304,7 @@ async def evaluate(
     wanted = [name for name in names if ARMS[name].runs(with_model=replies is not None)]
     if not wanted:
         raise QualityError(f"{', '.join(names)} cannot run {'with' if replies else 'without'} a model")
-    memory = models()
+    memory = models() if facets_by_model else None
     rounds, found, of_condition = Rounds(seed, memory, concurrency), dict[str, Result](), dict[Condition, Result]()
     try:
         for name in wanted:
@@ -314,4 +318,6 @@ async def evaluate(
             await memory.client.aclose()
     left_out = tuple(name for name in names if name not in found)
     spent = Cost() if memory is None else memory.client.spent
-    return Measured(split.data, "" if replies is None else settings.llm_model, found, left_out, spent)
+    return Measured(
+        split.data, "" if replies is None else settings.llm_model, found, left_out, spent, memory is not None
+    )

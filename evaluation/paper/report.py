@@ -105,7 +105,8 @@ def _lines(measured: Sequence[Measured], seed: int, candidates: str) -> Iterator
 def _described(each: Measured, seed: int, candidates: str) -> str:
     users = max((len(result.places) for result in each.results.values()), default=0)
     calls = sum((result.cost for result in each.results.values()), each.memory)
-    by = f"the model {each.model} ({calls})" if each.model else "**rules alone, no model**"
+    facets = "" if each.facets_by_model else "; facets by the template"
+    by = f"the model {each.model} ({calls}{facets})" if each.model else "**rules alone, no model**"
     left = f"; not run without a model: {', '.join(each.left_out)}" if each.left_out and not each.model else ""
     return f"{each.data}: {users} users, {candidates} negatives, seed {seed}, by {by}{left}."
 

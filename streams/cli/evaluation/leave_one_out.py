@@ -74,6 +74,9 @@ def paper(
     seed: Seed = 0,
     domain: Domain = None,
     budget_calls: Budget = None,
+    template_facets: Annotated[
+        bool, typer.Option(help="Write the facets without the model, as the worker does.")
+    ] = False,
     results: Results = RESULTS,
     report: Annotated[Path | None, typer.Option(help="Write all tables here, as Markdown.", metavar="FILE")] = None,
     as_json: AsJson = False,
@@ -97,15 +100,18 @@ def paper(
     used, done = settings(), []
     asks = arms.has_endpoint(used)
     note(f"by the model {used.llm_model}" if asks else "no endpoint is set: by rules alone, without any model")
+    writer = "model" if asks and not template_facets else "template"
     replies = Replies(results.with_name(REPLIES), budget_calls) if asks else None
     with closing(replies) if replies else nullcontext(), ProgressBars() as progress:
         for folder in data:
             split, answers = read(folder, kind, users, seed, domain=domain)
-            playing = arms.evaluate(split, answers, names, used, replies, seed, progress.update)
+            playing = arms.evaluate(
+                split, answers, names, used, replies, seed, progress.update, facets_by_model=not template_facets
+            )
             measured = asyncio.run(playing)
             done.append(measured)
             for result in measured.results.values():
-                options = {"by": measured.model or "rules", "rank_orders": used.rank_orders}
+                options = {"by": measured.model or "rules", "rank_orders": used.rank_orders, "facets": writer}
                 add_result(results, result, split.fingerprint, options)
             print_lines(reports.rows_of(measured), as_json, f"{split.data}: {kind.value} negatives")
             if measured.left_out:

@@ -214,6 +214,15 @@ async def test_unusable_answers_keep_the_presented_order(world):
     }
 
 
+@pytest.mark.parametrize("by_model", [True, False])
+async def test_facets_are_the_models_or_the_templates(world, by_model):
+    async with OpenAiServer() as server:
+        settings = Settings(llm_base_url=server.base_url, llm_model="fake", llm_attempts=1, rank_orders=1)
+        await evaluate(*world, ["without-skill"], settings, Replies(), facets_by_model=by_model)
+    kinds = {body["response_format"]["json_schema"]["name"] for body in server.bodies}
+    assert kinds == ({"memory_v1", LISTWISE} if by_model else {LISTWISE})
+
+
 # Without a model, and the report.
 
 
