@@ -1,12 +1,8 @@
 """`sager sql`: query the newest DuckDB snapshot without DuckDB's own command line."""
 
 import csv
-import os
-import stat
 import sys
-import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,8 +17,6 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 GIB = 1024**3
-SPARE_BYTES = GIB // 2  # DuckDB's limit leaves out threads and the rows of the result
-GRACE_SECONDS = 2.0  # between DuckDB's time limit and the end of this process
 CHUNK = 5_000  # rows per fetch
 MOST_ROWS = 1_000  # in a table for people: rich lays out the whole table in memory
 MOST_COLUMNS = 10  # of a table: more would leave too few characters for each
@@ -65,12 +59,10 @@ def sql(
         raise StreamsError("the query is empty; `sager sql --list` lists tables, views and macros")
     from duckdb import Error  # noqa: PLC0415
 
-    most_bytes = int(memory * GIB)
-    with read.connect(settings(duckdb=duckdb)) as con, _limited(most_bytes):
-        read.restrict(con, seconds, most_bytes)
+    with read.connect(settings(duckdb=duckdb)) as con:
+        read.restrict(con, seconds, int(memory * GIB))
         try:
-            with _ended(seconds):
-                con.execute(query)
+            con.execute(query)
             columns, rows = [name for name, *_ in con.description or ()], _rows(con)
             if as_json or (len(columns) > MOST_COLUMNS and not as_csv):
                 print_json_rows(dict(zip(columns, cells, strict=True)) for cells in rows)
@@ -82,52 +74,6 @@ def sql(
             raise StreamsError(_query_error(error, seconds, memory)) from error
 
 
-@contextmanager
-def _limited(memory_bytes: int) -> Iterator[None]:
-    """Limit this process's memory, and forbid writing files except as output."""
-    # Some of DuckDB's functions allocate memory that its own limit does not count.
-    import resource  # noqa: PLC0415
-
-    limits = {resource.RLIMIT_CORE: 0}
-    if sys.platform.startswith("linux"):
-        space = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * os.sysconf("SC_PAGE_SIZE")
-        limits[resource.RLIMIT_AS] = space + memory_bytes + SPARE_BYTES
-    if not any(stat.S_ISREG(os.fstat(stream).st_mode) for stream in (1, 2)):
-        limits[resource.RLIMIT_FSIZE] = 0
-    before = {limit: resource.getrlimit(limit) for limit in limits}
-    for limit, most in limits.items():
-        with suppress(ValueError):  # a lower limit is in force
-            resource.setrlimit(limit, (most, before[limit][1]))
-    try:
-        yield
-    finally:
-        for limit, known in before.items():
-            resource.setrlimit(limit, known)
-
-
-@contextmanager
-def _ended(seconds: float) -> Iterator[None]:
-    """End this process soon after the time limit."""
-    # DuckDB's own limit is per statement, and `pg_sleep` ignores it.
-
-    def end() -> None:
-        with suppress(OSError):
-            os.write(2, f"sager: {_stopped(seconds)}\n".encode())
-        os._exit(1)  # an exception would not interrupt DuckDB in the main thread
-
-    timer = threading.Timer(seconds + GRACE_SECONDS, end)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-
-
-def _stopped(seconds: float) -> str:
-    return f"the query was stopped after {seconds:g} s: narrow it, or raise the limit with --seconds"
-
-
 def _rows(con: "DuckDBPyConnection") -> Rows:
     while con.description and (chunk := con.fetchmany(CHUNK)):
         yield from chunk
@@ -137,7 +83,7 @@ def _query_error(error: Exception, seconds: float, memory: float) -> str:
     """Return DuckDB's message, or advice where the message suggests locked settings."""
     text = f"DuckDB: {error}"
     if "maximum execution time" in text:
-        return _stopped(seconds)
+        return f"the query was stopped after {seconds:g} s: narrow it, or raise the limit with --seconds"
     if isinstance(error, MemoryError) or any(part in text for part in ("Out of Memory", "bad_alloc", "bad allocation")):
         return f"the query needs more than {memory:g} GiB of memory: narrow it, or raise the limit with --memory"
     if "does not exist" in text:
