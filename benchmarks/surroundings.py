@@ -8,7 +8,6 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,7 @@ LOOKS, LOOK_SECONDS, IDLE_SHARE = 3, 2.0, 0.1
 
 def reached_as(settings: Settings) -> Connection:
     """How an app reaches a deployment with these settings."""
-    found: dict[str, Any] = {each.name: getattr(settings, each.name) for each in fields(Connection)}
+    found: dict[str, Any] = {name: getattr(settings, name) for name in Connection.model_fields}
     secrets = {name: value.get_secret_value() for name, value in found.items() if isinstance(value, SecretStr)}
     return Connection(**{**found, **secrets})
 

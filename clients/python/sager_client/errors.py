@@ -19,7 +19,7 @@ class SagerClientError(Exception):
     """Base of all errors of the package `sager_client`."""
 
 
-class Misconfigured(SagerClientError, ValueError):
+class Misconfigured(SagerClientError):
     """A setting is missing or wrong."""
 
 

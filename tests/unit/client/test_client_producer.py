@@ -1,7 +1,6 @@
 """The client without a broker: connection settings, refused events, the queue, and errors."""
 
 import time
-from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any
 
@@ -209,8 +208,8 @@ USER: dict[str, Any] = {"kafka_sasl_username": "ann", "kafka_sasl_password": "se
 def test_settings_have_the_workers_names_and_defaults() -> None:
     ours, theirs = Connection(), Settings()
 
-    for each in fields(Connection):
-        assert getattr(ours, each.name) == getattr(theirs, each.name), each.name
+    for name in Connection.model_fields:
+        assert getattr(ours, name) == getattr(theirs, name), name
 
 
 def test_arguments_come_before_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,17 +229,18 @@ def test_an_empty_variable_counts_as_unset_except_the_prefix(monkeypatch: pytest
     found = Connection()
 
     assert (found.bootstrap, found.kafka_ssl_verify_hostname) == ("localhost:9092", True)
+    assert Connection(kafka_ssl_verify_hostname=False, bootstrap="").kafka_ssl_verify_hostname is False
     assert found.topic("items") == "items"
 
 
 @pytest.mark.parametrize(
     ("given", "reported"),
     [
-        ({"prefix": "a b"}, "SAGER_PREFIX must be letters"),
-        ({"kafka_security_protocol": "TLS"}, "SAGER_KAFKA_SECURITY_PROTOCOL must be one of PLAINTEXT, SSL"),
+        ({"prefix": "a b"}, "SAGER_PREFIX String should match pattern"),
+        ({"kafka_security_protocol": "TLS"}, "SAGER_KAFKA_SECURITY_PROTOCOL Input should be 'PLAINTEXT', 'SSL'"),
         ({"kafka_security_protocol": "SASL_SSL"}, "SAGER_KAFKA_SASL_USERNAME is missing"),
         (USER, "SAGER_KAFKA_SASL_USERNAME is set, but only SASL_SSL and SASL_PLAINTEXT use it"),
-        ({"kafka_security_protocol": "SSL", "kafka_ssl_ca": "/nowhere"}, "SSL_CA names /nowhere, which is no file"),
+        ({"kafka_security_protocol": "SSL", "kafka_ssl_ca": "/nowhere"}, "SSL_CA Path does not point to a file"),
     ],
 )
 def test_errors_name_the_variable(given: dict[str, Any], reported: str) -> None:
