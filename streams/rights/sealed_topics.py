@@ -1,6 +1,7 @@
 """Reads the newest sealed records of a partition, and the receipts."""
 
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -18,7 +19,6 @@ from streams.kafka.scanner import Scanner
 
 # The log whose fold is the state.
 LOG_OF: dict[type[Model], type[Model]] = {SlimSkill: SkillDiff, PolicySkill: SkillDiff, Card: CardDiff}
-LOGS = (SkillDiff, CardDiff)
 LATE_SECONDS = 1.0  # a worker sends the state before the diff: a diff may be this late
 
 DiffT = TypeVar("DiffT", SkillDiff, CardDiff)
@@ -43,10 +43,14 @@ class SealedPartition:
     # Encoded: decoded logs would take five times the memory.
     logs: dict[type[Model], dict[SkillKey, dict[int, bytes]]] = field(default_factory=dict)
     findings: list[AuditFinding] = field(default_factory=list)
+    # The last finding about each key.
+    wrong: defaultdict[type[Model], dict[bytes, AuditFinding]] = field(default_factory=lambda: defaultdict(dict))
 
-    def report(self, kind: FaultKind, name: SkillKey, message: Message, what: str) -> None:
+    def report(self, model: type[Model], kind: FaultKind, name: SkillKey, message: Message, what: str) -> None:
         """Add a finding about a record."""
-        self.findings.append(AuditFinding(kind, *name, f"{_location(message)} {what}"))
+        finding = AuditFinding(kind, *name, f"{_location(message)} {what}")
+        self.findings.append(finding)
+        self.wrong[model][message.key() or b""] = finding
 
     def log(self, model: type[DiffT], name: SkillKey) -> list[DiffT]:
         """Return a log in the order of versions."""
@@ -72,14 +76,14 @@ class PartitionReader:
         self._scanner, self._where, self._is_selected = scanner, where, is_selected
 
     def read(self, number: int) -> SealedPartition:
-        """Read one partition of each topic, the states before their logs."""
+        """Read one partition of each topic in `where`, the states before their logs."""
         found = SealedPartition()
-        for model in LOG_OF:
+        for model in (each for each in LOG_OF if each.TOPIC in self._where):
             found.states[model] = {_skill_key(record): record for record, _ in self._records(model, number, found)}
         of_states = found.findings
         for wait in (LATE_SECONDS, 0.0):
             found.findings = [*of_states]
-            for log in LOGS:
+            for log in dict.fromkeys(map(LOG_OF.__getitem__, found.states)):
                 found.logs[log] = {}
                 for diff, raw in self._records(log, number, found):
                     found.logs[log].setdefault(_skill_key(diff), {})[diff.version] = raw
@@ -87,6 +91,13 @@ class PartitionReader:
                 break
             time.sleep(wait)
         return found
+
+    def wrong_slims(self, number: int) -> dict[bytes, AuditFinding]:
+        """Return the keys of slim skills that no app should read, whatever the log has."""
+        found = SealedPartition()
+        for _ in self._records(SlimSkill, number, found):
+            pass
+        return found.wrong[SlimSkill]
 
     def _records(self, model: type[Any], number: int, found: SealedPartition) -> Iterator[tuple[Any, bytes]]:
         """Yield the newest record of each key with its bytes."""
@@ -105,7 +116,7 @@ class PartitionReader:
                 continue
             if highest.get(key, 0) > getattr(record, "skill_version", 0):
                 what = f"is of version {record.skill_version}, after one of version {highest[key]}"
-                found.report(FaultKind.SLIM_REPLAYED, _skill_key(record), message, what)
+                found.report(model, FaultKind.SLIM_REPLAYED, _skill_key(record), message, what)
             yield record, message.value() or b""
 
     def _decoded(self, message: Message, model: type[Any], found: SealedPartition) -> Any:
@@ -117,20 +128,20 @@ class PartitionReader:
             record = decode(model, raw)
         except BadRecord as error:
             if not named[0] or self._is_selected(*named):
-                found.report(FaultKind.UNREADABLE, named, message, f"cannot be read: {error}")
+                found.report(model, FaultKind.UNREADABLE, named, message, f"cannot be read: {error}")
             return None
         name = user, domain = _skill_key(record)
         if not self._is_selected(user, domain):
             return None
         if message.key() != topic_of(model).key_of(record):
             owner = named[0] or user, named[1] or domain
-            found.report(FaultKind.MISPLACED, owner, message, "has this key, and is another's")
+            found.report(model, FaultKind.MISPLACED, owner, message, "has this key, and is another's")
             return None
         if partition_of(user, len(self._where[model.TOPIC])) != message.partition():
-            found.report(FaultKind.MISPLACED, name, message, "is on another user's partition")
+            found.report(model, FaultKind.MISPLACED, name, message, "is on another user's partition")
             return None
         if not is_canonical(raw, record):
-            found.report(FaultKind.DISGUISED, name, message, "has fields that readers ignore")
+            found.report(model, FaultKind.DISGUISED, name, message, "has fields that readers ignore")
         return record
 
 

@@ -10,8 +10,10 @@ from pydantic import SecretStr
 from operators.contrast import slot_of
 from operators.graph.items import neighbour_of
 from operators.learning.fold import fold
+from operators.seals import seal_diff, seal_log
 from schemas import DeadLetter, PolicySkill, Position, Selection, SkillDiff, SlimSkill, compound_key, decode, encode
 from schemas.state import ItemMemory, Taker
+from schemas.topics import diff_key
 from streams.exceptions import StreamsError
 from streams.kafka.clients import partition_of
 from streams.kafka.consumer_group import members
@@ -195,20 +197,22 @@ class TestRebuild:
             return diffs
 
         fine, gap, twice, late = (history(user) for user in ("fine", "gap", "twice", "late"))
-        other = twice[1].model_copy(update={"analysis": "a second opinion"})
-        log = [*fine, fine[1], gap[0], gap[2], *twice[:2], other, twice[2], *late, late[0]]
-        for diff in log:
-            self.overwrite(harness, SkillDiff.TOPIC, diff.user_id, diff.user_id.encode(), encode(diff))
-        self.overwrite(harness, SkillDiff.TOPIC, "fine", b"fine", b"\xff")
+        secret = harness.settings.chain_key_bytes
+        fine, gap, twice, late = (seal_log(diffs, secret) for diffs in (fine, gap, twice, late))
+        other = seal_diff(twice[1].model_copy(update={"analysis": "a second opinion"}), twice[0].chain, secret)
+        for diff in [*fine, gap[0], gap[2], *twice, other, *late, late[0]]:
+            key = diff_key(diff.user_id, diff.domain, diff.version)
+            self.overwrite(harness, SkillDiff.TOPIC, diff.user_id, key, encode(diff))
+        self.overwrite(harness, SkillDiff.TOPIC, "fine", diff_key("fine", fine[0].domain, 9), b"\xff")
 
         report = rebuild(harness.settings, apply=True)
 
         assert report.left_alone == 3
         told = {each["user_id"]: each["left alone"] for each in report.examples}
-        assert told["gap"] == "a gap in the log: version 3 follows 1"
-        assert told["twice"] == "two diffs of version 2; the first one is kept"
-        assert told["fine"].startswith("an unreadable record")
-        wanted = fold([*fine, *twice, *late])
+        assert told["gap"] == "version 3: it names version 2 as its base; the log has 1"
+        assert told["twice"].startswith("version 3: its content does not match its seal")
+        assert "cannot be read" in told["fine"]
+        wanted = fold([*fine, *late])
         assert harness.quiet().newest(PolicySkill) == {compound_key(*key): encode(s) for key, s in wanted.items()}
 
     @staticmethod
