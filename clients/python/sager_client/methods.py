@@ -242,8 +242,7 @@ class EventMethods:
 
         Args:
             text: the user's words; with `directives`, they are kept and not read.
-            ranking: the list on screen: "the second" refers to it.
-            items: the items on screen, without a ranking.
+            ranking: the list on screen: "the second" refers to it; `items` without a ranking.
             item_id: the item that it is about, if any.
             directives: the fields of a form, each a `Directive` or a mapping with its fields.
             acceptable: shown items that would also do.
@@ -255,8 +254,7 @@ class EventMethods:
             NotShown: it names an item that was not shown.
         """
         shown = [Candidate.model_validate(item) for item in items]
-        read = [Directive.model_validate(each) for each in directives]
-        acceptable = tuple(acceptable)
+        read, acceptable = [Directive.model_validate(each) for each in directives], tuple(acceptable)
         if ranking is not None:
             if shown or (ranking.user_id, ranking.domain) != (user_id, domain):
                 raise TypeError("ranking= needs the same user and domain, and no items=: it has its own")
@@ -267,9 +265,9 @@ class EventMethods:
         for name in (item_id, *acceptable, *(each.item_id for each in read)):
             if name and name not in known:
                 raise NotShown(f"{name!r} was not shown: pass the list that the user saw, as ranking= or items=")
-        about = {"user_id": user_id, "domain": domain, "text": text, "items": shown, "item_id": item_id}
-        given = {"directives": read, "acceptable": acceptable, "scope": scope, "language": language}
-        return self.send(_new(Correction, context, **about, **given, answers=answers))
+        about = {"user_id": user_id, "domain": domain, "text": text, "items": shown, "item_id": item_id, "scope": scope}
+        given = {"directives": read, "acceptable": acceptable, "language": language, "answers": answers}
+        return self.send(_new(Correction, context, **about, **given))
 
     def answer(
         self, ranking: Ranking, option: str, *, scope: Scope | str | None = None, **envelope: Unpack[Envelope]
