@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from streams.analytics.store import DuckDBStore
+from tests.shared_files import empty_store
 
 
 @pytest.fixture
@@ -15,5 +16,5 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def store(path: Path) -> Iterator[DuckDBStore]:
-    with DuckDBStore(path, "sager.") as opened:
+    with empty_store(path) as opened:
         yield opened

@@ -11,12 +11,12 @@ from typer.testing import CliRunner
 
 from streams.analytics import MaterializerError, read
 from streams.analytics.snapshot import Publisher
-from streams.analytics.store import DuckDBStore
 from streams.cli import app
 from streams.http.api import query_snapshot
 from streams.rights.exporting import DataSubject, export_tables
 from streams.settings import Settings
 from tests.analytics_world import published
+from tests.shared_files import empty_store
 
 BLOB = "SELECT from_hex('00')"
 PAYLOAD = f"({BLOB}) TO '{{}}' (FORMAT blob, USE_TMP_FILE false)"
@@ -122,7 +122,7 @@ def test_a_connection_opens_no_file_and_changes_no_setting(folder, barriers):
 @pytest.mark.parametrize("kind", ["log", "link", "dangling link", "folder"])
 def test_no_reader_opens_a_snapshot_with_a_log_beside_it_and_the_materializer_removes_it(tmp_path, ending, kind):
     settings = Settings(data_dir=tmp_path)
-    with DuckDBStore(tmp_path / "live.duckdb", "sager.") as store:
+    with empty_store(tmp_path / "live.duckdb") as store:
         publisher = Publisher(store, settings.duckdb_file, 5.0)
         publisher.publish()
         stray = settings.duckdb_file.with_name("sager.duckdb" + ending)

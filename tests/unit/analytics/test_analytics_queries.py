@@ -18,6 +18,7 @@ from streams.analytics.schema import DERIVED, SOURCES
 from streams.analytics.store import DuckDBStore
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.analytics_world import build, published
+from tests.shared_files import empty_store
 
 ARGUMENTS = {
     "policy_at": "('ann', '2026-01-01')",
@@ -207,14 +208,14 @@ def test_derived_tables_do_not_depend_on_batches_or_publications(tmp_path):
         for record in build().records
         if record.topic.base.replace("-", "_") in SOURCES and user_of(record) in FEW
     ]
-    with DuckDBStore(tmp_path / "whole.duckdb", "sager.") as store:
+    with empty_store(tmp_path / "whole.duckdb") as store:
         written(store, records)
         publish(store)
         wanted = {name: rows(store, name) for name in DERIVED}
         assert rows(store, "stale_users") == []
     rng = random.Random(1)
     records = rng.sample(records, len(records)) + rng.sample(records, 10)
-    with DuckDBStore(tmp_path / "parts.duckdb", "sager.") as store:
+    with empty_store(tmp_path / "parts.duckdb") as store:
         for start in range(0, len(records), 40):
             written(store, records[start : start + 40])
             if rng.random() < 0.5:
@@ -226,7 +227,7 @@ def test_derived_tables_do_not_depend_on_batches_or_publications(tmp_path):
 
 def test_rows_unpublished_before_a_kill_are_derived_after_restart(tmp_path):
     records = [record for record in build().records if record.topic.base == "skill-diffs"][:5]
-    with DuckDBStore(tmp_path / "live.duckdb", "sager.") as store:
+    with empty_store(tmp_path / "live.duckdb") as store:
         written(store, records)
     with DuckDBStore(tmp_path / "live.duckdb", "sager.") as store:
         assert rows(store, "skill_versions") == []
@@ -235,7 +236,7 @@ def test_rows_unpublished_before_a_kill_are_derived_after_restart(tmp_path):
 
 
 def test_a_selection_of_an_unlisted_item_counts_only_without_another(tmp_path):
-    with DuckDBStore(tmp_path / "live.duckdb", "sager.") as store:
+    with empty_store(tmp_path / "live.duckdb") as store:
         for minute, (ranking, item) in enumerate([("r1", "zz"), ("r1", "b"), ("r1", "c"), ("r2", "zz")]):
             store._db.execute(
                 "INSERT INTO selections BY NAME SELECT 'ann' AS user_id, $1 AS event_id, $2 AS ranking_id, "

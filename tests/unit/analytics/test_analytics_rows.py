@@ -24,6 +24,7 @@ from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.analytics_talks import talks
 from tests.builders import a_skill
+from tests.shared_files import empty_store
 from tests.unit.analytics.analytics_builders import (
     BOOKS,
     MS,
@@ -97,7 +98,7 @@ def test_a_diff_counts_its_changes_with_the_seed_first_and_keeps_the_exact_bytes
 
 def test_a_models_selection_of_slim_lines_is_a_call_of_its_own(tmp_path):
     by = Provenance(reasoner="llm", model="m", prompt="slim.v1", calls=1, prompt_tokens=7)
-    with DuckDBStore(tmp_path / "s.duckdb", "sager.") as store:
+    with empty_store(tmp_path / "s.duckdb") as store:
         write(store, diff(1).model_copy(update={"slim_by": by}), diff(2))
         found = rows(store, "SELECT part, model, prompt, calls, prompt_tokens, event_id FROM llm_calls")
     assert found == [("slim", "m", "slim.v1", 1, 7, "c1")]
@@ -278,7 +279,7 @@ def test_a_refused_value_is_in_no_byte_of_the_file(tmp_path, about):
     assert DIGITS in encode(said)
     diff = resolve_command(a_skill(user_id="ann", domain="films"), said, privacy=PRIVACY, gate=OUTPUT_GATE)
 
-    with DuckDBStore(tmp_path / "live.duckdb", "sager.") as store:
+    with empty_store(tmp_path / "live.duckdb") as store:
         store.write(batch_of(said, diff), {})
         store.checkpoint(PUBLISHED, None)
         [(_, value)] = values(store)

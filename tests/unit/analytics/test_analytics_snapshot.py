@@ -13,6 +13,7 @@ from streams.analytics.records import ChangeSet
 from streams.analytics.snapshot import Publisher
 from streams.analytics.store import DuckDBStore, Progress
 from streams.settings import Settings
+from tests.shared_files import empty_store
 from tests.unit.analytics.analytics_builders import (
     abstention,
     at,
@@ -49,7 +50,7 @@ def settings(tmp_path):
 
 @pytest.fixture
 def store(settings):
-    with DuckDBStore(settings.data_dir / "live.duckdb", "sager.") as opened:
+    with empty_store(settings.data_dir / "live.duckdb") as opened:
         yield opened
 
 
@@ -135,7 +136,7 @@ def holding(folder, word):
 
 @pytest.fixture
 def live(tmp_path):
-    with DuckDBStore(tmp_path / "live.duckdb", "sager.") as store:
+    with empty_store(tmp_path / "live.duckdb") as store:
         fill(store)
         yield store
 

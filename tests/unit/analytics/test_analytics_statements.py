@@ -10,6 +10,7 @@ import pytest
 from operators.learning.fold import fold
 from schemas import Directive, PolicySkill, SkillDiff, Stance, Statement, StatementChangeKind, encode
 from streams.analytics.store import DuckDBStore
+from tests.shared_files import empty_store
 from tests.unit.analytics.analytics_builders import (
     ASKED,
     AVOIDS_HORROR,
@@ -121,7 +122,7 @@ def test_private_statements_are_in_no_byte_of_the_file(tmp_path: Path) -> None:
     told = correction(text=f"no horror, {MAIL}", directives=said)
     assert DIGITS in encode(told)
     asked = abstention(instruction=f"something short, {MAIL}")
-    with DuckDBStore(tmp_path / "live.duckdb", "sager.") as store:
+    with empty_store(tmp_path / "live.duckdb") as store:
         write(store, told, asked, rated(item=rated().item.model_copy(update={"title": MAIL})))
         store.checkpoint(NOON.replace(tzinfo=None), None)
         [(text,)] = rows(store, "SELECT text FROM corrections")

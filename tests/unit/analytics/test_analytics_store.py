@@ -18,6 +18,7 @@ from streams.analytics.files import cannot_write
 from streams.analytics.snapshot import Publisher
 from streams.analytics.store import DuckDBStore, Progress, live_file, open_store, remove_live
 from streams.settings import Settings
+from tests.shared_files import empty_store
 from tests.unit.analytics.analytics_builders import (
     NOON,
     batch_of,
@@ -178,7 +179,7 @@ def settings(tmp_path):
 def live(settings):
     """A live file with two skills, of which the snapshot has one; its log is not written into it."""
     path = live_file(settings)
-    with DuckDBStore(path, "sager.") as store:
+    with empty_store(path) as store:
         write(store, skill(1), diff(1), skills=7)
         Publisher(store, settings.duckdb_file, 0.0).publish()
         write(store, skill(1, user="bob"), skills=8)
@@ -245,8 +246,8 @@ def test_a_damaged_file_without_a_readable_snapshot_is_filled_from_kafka(live, s
         ("IO Error: Trying to read a database file with version number 99, but we can only read versions 64", False),
     ],
 )
-def test_only_a_damaged_file_is_replaced(live, text, is_damaged):
-    assert isinstance(cannot_write(live, duckdb.Error(text)), Damaged) is is_damaged
+def test_only_a_damaged_file_is_replaced(path, text, is_damaged):
+    assert isinstance(cannot_write(path, duckdb.Error(text)), Damaged) is is_damaged
 
 
 def test_rebuild_removes_the_live_file_and_the_next_store_begins_empty(live, settings):

@@ -16,10 +16,10 @@ from streams.analytics.erasure import ErasureFilter
 from streams.analytics.records import ChangeSet, KafkaRecord
 from streams.analytics.rows import read
 from streams.analytics.snapshot import Publisher
-from streams.analytics.store import DuckDBStore
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.analytics_world import build
 from tests.builders import a_command, a_rank_request, a_ranking, a_selection, an_interaction
+from tests.shared_files import empty_store
 
 WHO = "person-003"
 
@@ -70,7 +70,7 @@ def some():
 @pytest.fixture(scope="module")
 def whole(some, tmp_path_factory):
     """Whose rows there are by table where nobody is forgotten: everybody else's, and their own of another domain."""
-    with DuckDBStore(tmp_path_factory.mktemp("whole") / "whole.duckdb", "sager.") as store:
+    with empty_store(tmp_path_factory.mktemp("whole") / "whole.duckdb") as store:
         take(store, some, ErasureFilter())
         store.checkpoint(max(happened(r) for r in some).replace(tzinfo=None), None)
         assert count(store, "outcomes", f"user_id = '{WHO}'")
@@ -90,7 +90,7 @@ def test_erasure_removes_older_rows_for_good_and_no_others(tmp_path, some, whole
     until = max(happened(r) for r in some if r.topic.base == "selections")
     record = as_record(receipt_of(domain, until + timedelta(days=1)))
     middle = {"receipt last": len(some), "receipt first": 0, "receipt between": len(some) // 2}[order]
-    with DuckDBStore(tmp_path / "forgotten.duckdb", "sager.") as store:
+    with empty_store(tmp_path / "forgotten.duckdb") as store:
         barrier = ErasureFilter()
         take(store, some[:middle], barrier)
         take(store, [record], barrier)
@@ -118,7 +118,7 @@ def letters_left(tmp_path, letters, who, first):
         letter = DeadLetter.of("contrast", source, "invalid", name, key, value)
         records.append(KafkaRecord(TOPICS["dead-letters"], 0, number, 0, key, encode(letter)))
     receipt = as_record(receipt_of(None, at, who))
-    with DuckDBStore(tmp_path / "live.duckdb", "sager.") as store:
+    with empty_store(tmp_path / "live.duckdb") as store:
         barrier = ErasureFilter()
         for part in (records, [receipt]) if first == "letters" else ([receipt], records):
             take(store, part, barrier)
@@ -174,7 +174,7 @@ def test_erased_line_is_blank_in_older_rows_in_any_order(tmp_path, first):
     until = max(happened(r) for r in records)
     line = line_digest(WHO, "films", "preference:genre:noir")
     receipt = as_record(receipt_of("films", until, line=line))
-    with DuckDBStore(tmp_path / "live.duckdb", "sager.") as store:
+    with empty_store(tmp_path / "live.duckdb") as store:
         barrier = ErasureFilter()
         for part in (records, [receipt]) if first == "rows" else ([receipt], records):
             take(store, part, barrier)
@@ -194,7 +194,7 @@ def test_fast_producer_clock_does_not_escape_erasure(tmp_path, minutes):
     logged = int(at.timestamp() * 1_000) - 60_000
     record = KafkaRecord(TOPICS["selections"], 0, 0, logged, WHO.encode(), encode(ahead))
     for order in ([record, as_record(receipt_of(None, at))], [as_record(receipt_of(None, at)), record]):
-        with DuckDBStore(tmp_path / f"{order[0].topic.base}.duckdb", "sager.") as store:
+        with empty_store(tmp_path / f"{order[0].topic.base}.duckdb") as store:
             barrier = ErasureFilter()
             for each in order:
                 with suppress(BadRecord):  # from the future, and of nobody who was forgotten yet
@@ -215,7 +215,7 @@ def test_erased_event_gets_no_new_row(tmp_path, again):
     known = [event_digest(WHO, name, b"secret") for event in sent if (name := event_id_of(event))]
     receipt = with_known(receipt_of(None, at + timedelta(hours=1)), known)
     after = int((at + again + timedelta(hours=2)).timestamp() * 1_000)
-    with DuckDBStore(tmp_path / "live.duckdb", "sager.") as store:
+    with empty_store(tmp_path / "live.duckdb") as store:
         barrier = ErasureFilter([encode(receipt).decode()], b"secret")
         new = [each.model_copy(update={"event_id": "new"}) for each in sent[2:4]]
         moved = [each.model_copy(update={"occurred_at": at + again + timedelta(hours=2)}) for each in (*sent, *new)]
@@ -245,7 +245,7 @@ def test_dead_letter_with_a_future_timestamp_is_erased(tmp_path, order):
     stamp = int(refused_at.timestamp() * 1_000)
     records = [KafkaRecord(TOPICS["dead-letters"], 0, 0, stamp, letter.key, encode(letter))]
     records.insert(order == "letter first", as_record(receipt_of(None, refused_at + timedelta(hours=1))))
-    with DuckDBStore(tmp_path / "live.duckdb", "sager.") as store:
+    with empty_store(tmp_path / "live.duckdb") as store:
         barrier = ErasureFilter()
         for record in records:
             take(store, [record], barrier)

@@ -22,7 +22,6 @@ from schemas import Action, Card, CardCommand, CardDiff, Event, PolicySkill, Ski
 from streams.analytics.records import ChangeSet, KafkaRecord
 from streams.analytics.rows import read
 from streams.analytics.snapshot import copy_and_rename
-from streams.analytics.store import DuckDBStore
 from streams.http import tokens
 from streams.http.api import Api
 from streams.http.limits import Gate
@@ -35,6 +34,7 @@ from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from streams.serve import application, config_of
 from streams.settings import Settings
 from tests.builders import NOW, a_command
+from tests.shared_files import empty_store
 from tests.waiting import WAIT_SECONDS
 
 USERS, DOMAINS, VERSIONS = ("ann", "bob"), ("books", "films"), 3
@@ -59,7 +59,7 @@ def snapshot(file: Path, events: Iterable[Event], prefix: str = "sager.") -> Pat
     for offset, event in enumerate(events):
         topic = topic_of(type(event))
         batch.add(read(KafkaRecord(topic, 0, offset, MS, topic.key_of(event), encode(event)), privacy=PRIVACY))
-    with DuckDBStore(Path(mkdtemp(dir=file.parent)) / "live.duckdb", prefix) as store:
+    with empty_store(Path(mkdtemp(dir=file.parent)) / "live.duckdb", prefix) as store:
         store.write(batch, {})
         store.checkpoint(NOW.replace(tzinfo=None), None)
         copy_and_rename(store.path, file)

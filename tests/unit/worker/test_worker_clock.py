@@ -13,9 +13,9 @@ from schemas.topics import by_name
 from streams.analytics.erasure import ErasureFilter
 from streams.analytics.records import ChangeSet, KafkaRecord
 from streams.analytics.rows import PUBLIC_TOPICS, read
-from streams.analytics.store import DuckDBStore
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.fake_log import PREFIX, FakeDeployment, FakeLog
+from tests.shared_files import empty_store
 from tests.unit.worker.test_worker_exactly_once import choice
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -75,7 +75,7 @@ def send(log: FakeLog, clock: Clock, events: Sequence[Ranking | Selection | Corr
 class Sink:
     def __init__(self, log: FakeLog, folder: Path) -> None:
         self._log, self._done = log, 0
-        self.store = DuckDBStore(folder / "live.duckdb", PREFIX)
+        self.store = empty_store(folder / "live.duckdb", PREFIX)
         self.barrier = ErasureFilter()
 
     def read(self) -> None:
