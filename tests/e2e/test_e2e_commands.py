@@ -54,8 +54,9 @@ def failure(*args, env=None):
 
 
 def test_an_invalid_setting_is_reported_without_its_value():
-    assert "SAGER_PARTITIONS" in failure("config", env={"SAGER_PARTITIONS": "many"})
-    assert "many" not in failure("config", env={"SAGER_PARTITIONS": "many"}).replace("SAGER", "")
+    line = failure("config", env={"SAGER_PARTITIONS": "many"})
+    assert "SAGER_PARTITIONS" in line
+    assert "many" not in line
     assert "parsers" in failure("config", env={"SAGER_PARSERS": "{"})
 
 

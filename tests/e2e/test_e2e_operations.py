@@ -1,23 +1,29 @@
-"""The operators' commands as processes: output, exit codes, no traceback."""
+"""The operators' commands against a broker: output and exit codes."""
 
 import json
 
 import pytest
+from click.testing import Result
 from confluent_kafka import Producer
+from typer.testing import CliRunner
 
 from operators.learning.prior import observe
 from schemas import Contrast, DeadLetter, Position, Profile, SkillCommand, SkillDiff, Tier, compound_key, encode
+from streams.cli import app
 from streams.kafka import topics
 from streams.kafka.clients import partition_of, producer_config
 from streams.local.children import environment
 from streams.operations.global_skills import read_published
 from streams.settings import Settings
 from tests.builders import DOMAIN, NOW, USER, a_command, an_interaction, facts
-from tests.e2e.cli_user import sager
 from tests.openai_server import Act, Do, OpenAiServer, threaded
 from tests.unit.whatif.whatif_builders import LiveSide, a_choice
 
 pytestmark = pytest.mark.broker
+
+
+def sager(*args: str, env: dict[str, str]) -> Result:
+    return CliRunner(env=env | {"COLUMNS": "160"}).invoke(app, args)
 
 
 @pytest.fixture
@@ -50,11 +56,11 @@ def test_dead_letters_are_replayed_once(settings: Settings, env: dict[str, str])
     refused(settings, b"\xff\x00abc", "not-json")
 
     dry = sager("dead-letters", "replay", "--reason", "invalid", "--dry-run", env=env)
-    assert (dry.returncode, "1 would be replayed" in dry.stdout) == (0, True)
+    assert (dry.exit_code, "1 would be replayed" in dry.stdout) == (0, True)
     first = sager("dead-letters", "replay", text, env=env)
     again = sager("dead-letters", "replay", text, env=env)
-    assert (first.returncode, first.stdout.strip()) == (0, "1 replayed")
-    assert (again.returncode, again.stdout.strip()) == (0, "0 replayed")
+    assert (first.exit_code, first.stdout.strip()) == (0, "1 replayed")
+    assert (again.exit_code, again.stdout.strip()) == (0, "0 replayed")
     assert f"{text}: already replayed" in again.stderr
 
 
@@ -83,14 +89,14 @@ def replay_env(settings: Settings) -> dict[str, str]:
 @pytest.mark.on("embedded")
 def test_replay_compares_both_sides(replay_env: dict[str, str]) -> None:
     done = sager("replay", "--json", env=replay_env)
-    assert done.returncode == 0, done.stderr
+    assert done.exit_code == 0, done.stderr
     told = json.loads(done.stdout)
     assert (told["choices"], told["users"], told["skills"], told["identical"]) == (5, 1, 1, 1)
     assert all(each["difference"] == 0 for each in told["measures"].values())
 
     some = ("--domain", DOMAIN, "--limit", "3", "--since", "1h")  # of whole users
     shown = sager("replay", "--set", "warmup_rounds=2", *some, env=replay_env)
-    assert shown.returncode == 0, shown.stderr
+    assert shown.exit_code == 0, shown.stderr
     assert "warmup_rounds=2" in shown.stdout
     assert "choices: 5\nusers: 1" in shown.stdout
 
@@ -121,12 +127,12 @@ def test_a_global_skill_is_built_and_published(settings, env):
     written_by_workers(settings)
 
     dry = sager("global-skill", "build", "--floor", "4", "--dry-run", env=env)
-    assert dry.returncode == 0, dry.stderr
+    assert dry.exit_code == 0, dry.stderr
     assert "nothing was published" in dry.stdout
     assert read_published(settings) == {}
 
     done = sager("global-skill", "build", "--floor", "4", env=env)
-    assert done.returncode == 0, done.stderr
+    assert done.exit_code == 0, done.stderr
     assert "published on" in done.stdout
     built = read_published(settings)["films"]
     assert built.users == 8

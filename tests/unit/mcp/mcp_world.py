@@ -1,4 +1,4 @@
-"""Skills of two people behind the real API, and the SDK's own client in front of it, over `sager mcp`."""
+"""Skills of two people behind the real API, and the SDK's own client in front of the MCP server."""
 
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -6,10 +6,13 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from tempfile import mkdtemp
 
+import httpx2
 from mcp import Client, StdioServerParameters, stdio_client
 
 from operators.slim import slim
 from schemas import Event, PolicySkill, encode, topic_of
+from streams.mcp.api import API, ApiClient
+from streams.mcp.server import server
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from tests.builders import a_skill, an_attribute
 from tests.unit.http.http_world import Served, Tokens, settings_of
@@ -37,6 +40,16 @@ class World:
     def _take(self, event: Event) -> None:
         topic = topic_of(type(event))
         self.served.api.cache.apply(topic.base, topic.key_of(event) or b"", encode(event), 0)
+
+
+@asynccontextmanager
+async def in_memory(url: str, token: str, user: str | None = None, domain: str | None = None) -> AsyncIterator[Client]:
+    """A client of the server in this process: `sager mcp` takes a second to start."""
+    headers = {"Authorization": f"Bearer {token}"}
+    async with httpx2.AsyncClient(base_url=url, headers=headers, trust_env=False) as http:
+        API.set(ApiClient(http, url, user, domain))
+        async with Client(server) as client:
+            yield client
 
 
 @asynccontextmanager

@@ -1,4 +1,4 @@
-"""`sager mcp` in front of the real API, called with the SDK's own client; its command line and stdout."""
+"""The MCP server in front of the real API, called with the SDK's own client; its command line and stdout."""
 
 import json
 import subprocess
@@ -14,7 +14,7 @@ from streams.cli import app
 from streams.mcp import server
 from tests.unit.http.http_world import card_of, follow, talks
 from tests.unit.http.test_http_events import Kafka
-from tests.unit.mcp.mcp_world import ORDER, SCOPES, World, a_world, command, over_stdio
+from tests.unit.mcp.mcp_world import ORDER, SCOPES, World, a_world, command, in_memory
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def text_of(result) -> str:
 async def test_a_users_token_reads_only_their_own_skill(world: World) -> None:
     films = {"domain": "films"}
 
-    async with over_stdio(world.url, world.tokens.make(*SCOPES, user="ann")) as client:
+    async with in_memory(world.url, world.tokens.make(*SCOPES, user="ann")) as client:
         slim = await client.call_tool("get_slim_skill", films | {"request": "a quiet one"})
         lines = await client.call_tool("list_lines", films)
         of_bob = [await client.call_tool(tool, films | {"user": "bob"}) for tool in ("get_slim_skill", "list_lines")]
@@ -48,7 +48,7 @@ async def test_a_users_token_reads_only_their_own_skill(world: World) -> None:
 
 
 async def test_every_tool_documents_its_use_result_and_effect(world: World) -> None:
-    async with over_stdio(world.url, world.tokens.make(*SCOPES, user="ann")) as client:
+    async with in_memory(world.url, world.tokens.make(*SCOPES, user="ann")) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
 
     reading = {name for name, tool in tools.items() if tool.annotations.read_only_hint}
@@ -66,11 +66,11 @@ async def test_every_tool_documents_its_use_result_and_effect(world: World) -> N
 async def test_a_server_with_a_user_and_a_domain_refuses_others(world: World) -> None:
     everybody = world.tokens.make(*SCOPES, user="*")
 
-    async with over_stdio(world.url, everybody, "--user", "ann", "--domain", "films") as client:
+    async with in_memory(world.url, everybody, "ann", "films") as client:
         known = await client.call_tool("get_slim_skill", {})
         of_bob = await client.call_tool("get_slim_skill", {"user": "bob"})
         of_books = await client.call_tool("get_slim_skill", {"domain": "books"})
-    async with over_stdio(world.url, everybody) as client:
+    async with in_memory(world.url, everybody) as client:
         unnamed = await client.call_tool("get_slim_skill", {"domain": "films"})
         named = await client.call_tool("get_slim_skill", {"domain": "films", "user": "bob"})
         nowhere = await client.call_tool("get_slim_skill", {"user": "bob"})
@@ -84,7 +84,7 @@ async def test_a_server_with_a_user_and_a_domain_refuses_others(world: World) ->
 
 
 async def test_invalid_arguments_are_refused(world: World) -> None:
-    async with over_stdio(world.url, world.tokens.make(*SCOPES, user="ann")) as client:
+    async with in_memory(world.url, world.tokens.make(*SCOPES, user="ann")) as client:
         for tool, arguments in (
             ("get_slim_skill", {"domain": "../../token"}),
             ("get_slim_skill", {"domain": "films", "user": "a" * 300}),
@@ -128,7 +128,7 @@ def test_stdout_carries_only_the_protocol(world: World) -> None:
 async def test_a_card_is_read_without_the_users_own_words(world: World) -> None:
     ann = world.tokens.make("read-slim", user="ann")
 
-    async with over_stdio(world.url, ann) as client:
+    async with in_memory(world.url, ann) as client:
         card = await client.call_tool("read_card", {"request": "dinner"})
         little = await client.call_tool("read_card", {"budget_tokens": 1})
         of_bob = await client.call_tool("read_card", {"user": "bob"})
@@ -146,7 +146,7 @@ async def test_each_turn_is_recorded_once(world: World) -> None:
     ann = world.tokens.make("produce", user="ann")
     world.kafka.sent.clear()  # type: ignore[attr-defined]
 
-    async with over_stdio(world.url, ann) as client:
+    async with in_memory(world.url, ann) as client:
         turn = {"conversation": "chat-7", "turn": 0, "text": "I'm vegetarian."}
         first = await client.call_tool("record_utterance", turn)
         again = await client.call_tool("record_utterance", turn)
