@@ -53,6 +53,7 @@ def comment_lines() -> int:
     return sum(line.lstrip().startswith("#") for file in files(*PRODUCT) for line in file.read_text().splitlines())
 
 
+@cache
 def trees() -> list[ast.AST]:
     return [node for file in files(*PRODUCT) for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))]
 

@@ -58,13 +58,18 @@ class Parts(HTMLParser):
             self.wrong.append(f"script {attrs}")
 
 
-def visited(visitor: Visitor, start: str) -> Iterator[tuple[str, str]]:
+def visited(visitor: Visitor, start: str, lines: int) -> Iterator[tuple[str, str]]:
+    """Follow all links to pages of a person, and so many to their lines."""
     waiting, seen = [start], set[str]()
     while waiting:
         path = waiting.pop()
         if path in seen or not re.match(r"/console/(person|line|log|card/log)\?", path):
             continue
         seen.add(path)
+        if "/line?" in path:
+            lines -= 1
+            if lines < 0:
+                continue
         reply = visitor.get(path)
         assert reply.status == 200, (path, reply.text[-600:])
         yield path, reply.text
@@ -73,14 +78,15 @@ def visited(visitor: Visitor, start: str) -> Iterator[tuple[str, str]]:
 
 @pytest.mark.parametrize("user", USERS)
 def test_hostile_names_are_shown_as_text_and_their_links_work(advocate, user):
-    pages = dict(visited(advocate, page("/person", user=user)))
+    every = len(HOSTILE) + 1 if user == "ann" else 1
+    pages = dict(visited(advocate, page("/person", user=user), every))
 
     kinds = {path.partition("?")[0].removeprefix("/console/") for path in pages}
     assert kinds == {"person", "line", "log", "card/log"}
     for path, text in pages.items():
         assert Parts(text).wrong == [], path
     lines = [text for path, text in pages.items() if "/line?" in path]
-    assert len(lines) == len(HOSTILE) + 1
+    assert len(lines) == every
 
 
 def test_a_statement_newer_than_the_snapshot_has_a_page(served, advocate):

@@ -296,13 +296,6 @@ def forgotten(**scopes: object) -> Receipt:
 UNTIL = ErasedScope(event_id="f", until=a_time(30), actor="ann", done=True)
 
 
-def test_a_ranking_and_its_selection_make_a_contrast() -> None:
-    matched = selected(ranked(None).state)
-
-    assert matched.contrast is not None
-    assert (matched.outcome, matched.contrast.chosen.item_id) == (ContrastOutcome.MATCHED, "i2")
-
-
 def test_an_applied_record_has_no_effects() -> None:
     rings = open_rankings(applied=(a_position(4, RANKINGS, timestamp_ms=LATE_MS),))
 

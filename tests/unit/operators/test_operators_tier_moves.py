@@ -8,10 +8,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cache
+from itertools import chain
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from operators.attributes import fact_ids, from_fact, ranked_lines
 from operators.evolve.proposals import Proposal, validate
@@ -145,7 +145,7 @@ class Person:
         return Step(event, before, diff, self.skill, against, items)
 
 
-def stream(seed: int, limits: MergeLimits, length: int = 40) -> list[Step]:
+def stream(seed: int, limits: MergeLimits, length: int = 60) -> list[Step]:
     person, steps = Person(seed, limits), []
     for number in range(1, length + 1):
         if number == length // 2:
@@ -154,14 +154,18 @@ def stream(seed: int, limits: MergeLimits, length: int = 40) -> list[Step]:
     return steps
 
 
-FEW = settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
-SEED, LIMITS = st.integers(0, 10**6), st.sampled_from([DEFAULT_LIMITS, SMALL])
+@cache
+def streams(limits: MergeLimits) -> list[list[Step]]:
+    """The streams of all properties below: making them takes longer than any property."""
+    return [stream(seed, limits) for seed in range(30)]
 
 
-@FEW
-@given(SEED, LIMITS)
-def test_a_tier_moves_by_one_step_in_the_direction_of_its_name(seed: int, limits: MergeLimits) -> None:
-    for step in stream(seed, limits):
+both_limits = pytest.mark.parametrize("limits", [DEFAULT_LIMITS, SMALL], ids=["default", "small"])
+
+
+@both_limits
+def test_a_tier_moves_by_one_step_in_the_direction_of_its_name(limits: MergeLimits) -> None:
+    for step in chain(*streams(limits)):
         changes = step.changes()
         for before, after in step.held():
             change = changes.get(before.attribute_id)
@@ -176,10 +180,9 @@ def test_a_tier_moves_by_one_step_in_the_direction_of_its_name(seed: int, limits
         assert all(line.tier <= Tier.LOW for line in step.after.attributes if line.attribute_id not in known)
 
 
-@FEW
-@given(SEED, LIMITS)
-def test_a_change_has_the_numbers_that_it_names(seed: int, limits: MergeLimits) -> None:
-    for step in stream(seed, limits):
+@both_limits
+def test_a_change_has_the_numbers_that_it_names(limits: MergeLimits) -> None:
+    for step in chain(*streams(limits)):
         tally = step.diff.count_delta
         assert tally is not None
         lines = {before.attribute_id: (before, after) for before, after in step.held()}
@@ -200,10 +203,9 @@ def test_a_change_has_the_numbers_that_it_names(seed: int, limits: MergeLimits) 
             assert change.kind is SkillChangeKind.REINFORCED or name not in step.taken()
 
 
-@FEW
-@given(SEED, LIMITS)
-def test_a_line_above_low_outlasts_all_lower_ones(seed: int, limits: MergeLimits) -> None:
-    for step in stream(seed, limits):
+@both_limits
+def test_a_line_above_low_outlasts_all_lower_ones(limits: MergeLimits) -> None:
+    for step in chain(*streams(limits)):
         held = {line.attribute_id: line for line in step.before.attributes}
         left = [after for after in step.after.attributes if not after.pinned]
         for name, change in step.changes().items():
@@ -213,43 +215,41 @@ def test_a_line_above_low_outlasts_all_lower_ones(seed: int, limits: MergeLimits
                     assert all(held.get(line.attribute_id, line).tier >= change.before for line in left)
 
 
-@FEW
-@given(SEED, LIMITS)
-def test_a_high_line_of_the_prior_falls_after_two_contradictions(seed: int, limits: MergeLimits) -> None:
-    against: Counter[str] = Counter()
-    for step in stream(seed, limits):
-        against.update(step.contradicted())
-        for before, after in step.held():
-            is_fact = before.kind is AttributeKind.PREFERENCE
-            if is_fact and before.source is AttributeSource.PRIOR and before.tier is Tier.HIGH > after.tier:
-                assert against[before.attribute_id] >= 2
-            if after.tier is Tier.HIGH > before.tier:
-                against[before.attribute_id] = 0
+@both_limits
+def test_a_high_line_of_the_prior_falls_after_two_contradictions(limits: MergeLimits) -> None:
+    for steps in streams(limits):
+        against: Counter[str] = Counter()
+        for step in steps:
+            against.update(step.contradicted())
+            for before, after in step.held():
+                is_fact = before.kind is AttributeKind.PREFERENCE
+                if is_fact and before.source is AttributeSource.PRIOR and before.tier is Tier.HIGH > after.tier:
+                    assert against[before.attribute_id] >= 2
+                if after.tier is Tier.HIGH > before.tier:
+                    against[before.attribute_id] = 0
 
 
-@FEW
-@given(SEED, LIMITS)
-def test_a_fact_is_a_line_only_after_a_second_event_takes_it(seed: int, limits: MergeLimits) -> None:
-    takings: Counter[str] = Counter()
-    for step in stream(seed, limits):
-        known = {line.attribute_id for line in step.before.attributes}
-        tally = step.diff.count_delta
-        assert tally is not None
-        takings.update(name for name, (taken, *_) in tally.lines.items() if taken)
-        begun = [change.discovered for change in step.diff.changes if change.discovered is not None]
-        for line in begun:
-            if line.kind is AttributeKind.PREFERENCE or line.dimension == "era":
-                assert takings[line.attribute_id] >= 1, "this event is not in the tally"
-                assert line.attribute_id in step.before.hypotheses
-                assert line.attribute_id not in known
-        assert step.after.hypotheses.keys().isdisjoint(line.attribute_id for line in step.after.attributes)
-        assert len(step.after.hypotheses) <= MAX_HYPOTHESES
+@both_limits
+def test_a_fact_is_a_line_only_after_a_second_event_takes_it(limits: MergeLimits) -> None:
+    for steps in streams(limits):
+        takings: Counter[str] = Counter()
+        for step in steps:
+            known = {line.attribute_id for line in step.before.attributes}
+            tally = step.diff.count_delta
+            assert tally is not None
+            takings.update(name for name, (taken, *_) in tally.lines.items() if taken)
+            begun = [change.discovered for change in step.diff.changes if change.discovered is not None]
+            for line in begun:
+                if line.kind is AttributeKind.PREFERENCE or line.dimension == "era":
+                    assert takings[line.attribute_id] >= 1, "this event is not in the tally"
+                    assert line.attribute_id in step.before.hypotheses
+                    assert line.attribute_id not in known
+            assert step.after.hypotheses.keys().isdisjoint(line.attribute_id for line in step.after.attributes)
+            assert len(step.after.hypotheses) <= MAX_HYPOTHESES
 
 
-@FEW
-@given(SEED)
-def test_hypotheses_rank_as_silent_lines(seed: int) -> None:
-    steps = stream(seed, DEFAULT_LIMITS, 20)
+def test_hypotheses_rank_as_silent_lines() -> None:
+    steps = list(chain(*streams(DEFAULT_LIMITS)))
     facts = {name: fact for step in steps for name, fact in step.facts()}
 
     for step in steps:
@@ -263,24 +263,21 @@ def test_hypotheses_rank_as_silent_lines(seed: int) -> None:
             assert ListFeatures.of(items, ranked_lines(step.before), sums=step.before.numbers) == as_lines
 
 
-@FEW
-@given(SEED, LIMITS)
-def test_the_log_folds_to_the_skill(seed: int, limits: MergeLimits) -> None:
-    steps = stream(seed, limits)
+@both_limits
+def test_the_log_folds_to_the_skill(limits: MergeLimits) -> None:
+    for steps in streams(limits):
+        log = [decode(SkillDiff, encode(step.diff)) for step in steps]
 
-    log = [decode(SkillDiff, encode(step.diff)) for step in steps]
-
-    assert encode(fold(log)[USER, DOMAIN]) == encode(steps[-1].after)
+        assert encode(fold(log)[USER, DOMAIN]) == encode(steps[-1].after)
 
 
-@pytest.mark.parametrize("limits", [DEFAULT_LIMITS, SMALL])
+@both_limits
 def test_the_streams_have_all_moves(limits: MergeLimits) -> None:
     """Otherwise the properties above hold for want of moves."""
     seen: defaultdict[SkillChangeKind, Counter[tuple[Tier | None, Tier | None]]] = defaultdict(Counter)
-    for seed in range(30):
-        for step in stream(seed, limits, 60):
-            for change in step.diff.changes:
-                seen[change.kind][change.before, change.after] += 1
+    for step in chain(*streams(limits)):
+        for change in step.diff.changes:
+            seen[change.kind][change.before, change.after] += 1
 
     assert MOVES - {SkillChangeKind.OVERTAKEN} <= seen.keys()
     assert seen[SkillChangeKind.REINFORCED][Tier.MEDIUM, Tier.HIGH]

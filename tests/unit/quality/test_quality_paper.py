@@ -45,7 +45,7 @@ def world(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def crowd(tmp_path_factory):
-    return read(data_set(tmp_path_factory.mktemp("films"), tastes(40), rich_films()), users=40)
+    return read(data_set(tmp_path_factory.mktemp("films"), tastes(40), rich_films()), users=16)
 
 
 async def asked_by(name, world):

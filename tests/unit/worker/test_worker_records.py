@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from faust.types import TP
 
-from operators.contrast import SLOTS, RingLimits
+from operators.contrast import SLOTS
 from schemas import CONSUMED_TOPICS, Candidate, Contrast, DeadLetter, Item, Ranking, RankRequest, Selection, encode
 from streams.kafka.clients import partition_of
 from streams.worker.catalogue import WAIT_SECONDS
@@ -227,7 +227,8 @@ async def test_an_unknown_id_is_a_dead_letter_in_its_time(
     assert WAIT_SECONDS - 1 < time.monotonic() - began < 3 * WAIT_SECONDS
 
 
-ENOUGH = SLOTS * max(RingLimits.rankings, RingLimits.waiting) + DEFAULT_IN_FLIGHT + 50
+SMALL_RINGS = {"open_rankings": 4 * SLOTS, "waiting_selections": 4 * SLOTS}
+ENOUGH = 4 * SLOTS + DEFAULT_IN_FLIGHT + 50
 """Choices of one user: more than their rings and one executor hold."""
 
 
@@ -241,7 +242,7 @@ async def test_partitions_that_are_ahead_in_different_topics_catch_up(
     for ranking, selection in made:
         deployment.log.put_all((ranking, selection))
     late = {TP(PREFIX + Selection.TOPIC, 0), TP(PREFIX + Ranking.TOPIC, 1)}
-    worker = deployment.worker()
+    worker = deployment.worker(settings=deployment.settings.model_copy(update=SMALL_RINGS))
     worker.full |= late
     await worker.settle(5_000)
 
