@@ -180,15 +180,6 @@ def compose_services(settings: Settings, folder: Path, **overrides: str) -> Runn
     )
 
 
-@pytest.mark.seldom
-def test_compose_services_become_healthy_and_end_in_order(settings: Settings, tmp_path: Path) -> None:
-    took = compose_services(settings, tmp_path).all()
-
-    assert set(took) == {"worker", "materializer"}
-    assert (tmp_path / "materializer" / "srv" / "analytics" / "sager.duckdb").is_file()
-    assert (tmp_path / "materializer" / "var" / "lib" / "sager" / "live.duckdb").is_file()
-
-
 def test_a_failed_service_is_reported_with_its_log(settings: Settings, tmp_path: Path) -> None:
     with pytest.raises(DidNotRun, match=r"topics ended with 1\n(.|\n)*SAGER_RANKER"):
         compose_services(settings, tmp_path, SAGER_RANKER="magic").all()

@@ -18,14 +18,13 @@ from streams.analytics import read
 from streams.analytics.records import ChangeSet
 from streams.analytics.snapshot import INVALIDATED_MESSAGE, Publisher
 from streams.analytics.store import DuckDBStore, Progress
-from streams.local.broker import free_port
 from streams.settings import Settings
 from tests.builders import slate
 from tests.faults.oracle import Run, assert_duckdb_has_each_row_once
 from tests.faults.test_kills import BROKER
 from tests.harness import Harness
 from tests.unit.analytics.analytics_builders import NOON
-from tests.waiting import WAIT_SECONDS, is_ready, metric, until, why_not
+from tests.waiting import WAIT_SECONDS, until
 
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker, pytest.mark.timeout(600)]
 
@@ -180,55 +179,3 @@ def test_a_commit_that_failed_is_not_written_when_the_file_is_closed(small_disk:
     with DuckDBStore(live, "sager.") as store:
         [reached] = {progress.next_offset for progress in store.offsets().values()}
         store.write(ChangeSet(), {("topic", each): Progress(reached + 1, "id") for each in range(500)})
-
-
-@pytest.mark.seldom
-def test_no_room_for_the_snapshot_alone(harness: Harness, small_disk: SmallDisk) -> None:
-    """Rows go on, analysts keep what they have, and get the newest as soon as there is room."""
-    run = Run("disk full under the published snapshot", BROKER)
-    harness.worker()
-    port = free_port()
-    analysts = Settings(
-        **harness.settings.model_dump(exclude_unset=True, exclude={"duckdb"}), duckdb=small_disk.path / "sager.duckdb"
-    )
-    choose(harness, 0, 5)
-    materializer = harness.start("materialize", duckdb=analysts.duckdb, metrics_port=port)
-    until(lambda: is_ready(port) and diffs_in(analysts) == 5, "a first snapshot")
-    small_disk.fill_up()
-    choose(harness, 5, CHOICES)
-
-    until(lambda: metric(port, "sager_materializer_publish_failures_total") >= 2, "snapshots that fail")
-    until(lambda: rows_of(port) == 5 + CHOICES, "all rows in the live file")
-    assert materializer.poll() is None
-    assert why_not(port) == ["the snapshot cannot be published; see the log"]
-    assert why_not(port, "/live") == []
-    assert metric(port, "sager_ready") == 0
-    assert 5 <= diffs_in(analysts) < 5 + CHOICES
-    text = (harness.settings.data_dir / "materialize.log").read_text()
-    assert "could not publish" in text
-    assert "No space left on device" in text
-    assert "Traceback" not in text
-
-    # The last attempt of one that ends leaves nothing of its copy either; the next one finds the disk as full.
-    assert harness.stop(materializer) == 0
-    assert names_in(small_disk.path) == ["sager.duckdb"]
-    materializer = harness.start("materialize", duckdb=analysts.duckdb, metrics_port=port)
-    until(lambda: metric(port, "sager_materializer_publish_failures_total") >= 1, "a snapshot that fails")
-
-    small_disk.make_room()
-    started = time.monotonic()
-    until(lambda: diffs_in(analysts) == 5 + CHOICES, "the newest snapshot")
-    run.recovery_seconds.append(time.monotonic() - started)
-    until(lambda: is_ready(port), "the materializer to be ready")
-    assert harness.stop(materializer) == 0
-    assert names_in(small_disk.path) == ["sager.duckdb"]
-    harness.settings = analysts
-    assert_complete(harness, run)
-
-
-def names_in(folder: Path) -> list[str]:
-    return sorted(each.name for each in folder.iterdir())
-
-
-def rows_of(port: int) -> float:
-    return metric(port, "sager_materializer_rows_total", table="skill_diffs")

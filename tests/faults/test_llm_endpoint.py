@@ -182,14 +182,14 @@ def ask_while_it_lies(harness: Harness, load: Load, server: OpenAiServer, port: 
 def choose_while_it_is_away(harness: Harness, load: Load, port: int) -> None:
     """Nothing listens any more. A few contrasts find out, all others are told by the circuit breaker."""
     before, known = metric(port, "sager_llm_calls_total"), len(load.chosen)
-    found = diffs(harness, load.choose(120))
+    found = diffs(harness, load.choose(60))
     new = [diff for diff in found if int(ranking_of(harness)[diff.event_id][1:]) >= known]
     reasons = Counter((diff.reasoned_by.fallback or "none").partition(":")[0] for diff in new)
     assert {diff.reasoned_by.reasoner for diff in new} == {"counts"}
-    assert reasons["circuit-open"] > 60, reasons
+    assert reasons["circuit-open"] > 30, reasons
     watch(harness, lambda: metric(port, "sager_llm_circuit_state") == OPEN, "an open circuit")
     assert metric(port, "sager_llm_circuit_openings_total", outcome="connection") == 1
-    assert metric(port, "sager_llm_calls_total") - before < 60
+    assert metric(port, "sager_llm_calls_total") - before < 30
     assert metric(port, "sager_llm_waiting") == 0
 
 

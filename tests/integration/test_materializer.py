@@ -155,11 +155,11 @@ def test_an_erasure_rewrites_the_file_and_loses_and_doubles_no_row(settings):
         produce(settings, an_interaction("x", "erased-person"), *map(interaction, range(100)))
         eventually(settings, everything, [(101, 101)])
         produce(settings, receipt("erased-person"))
-        for start in range(100, 2_100, 100):
+        for start in range(100, 900, 100):
             produce(settings, *map(interaction, range(start, start + 100)))
             time.sleep(0.2)
         eventually(settings, "SELECT is_stained FROM meta", [(None,)])
-        eventually(settings, everything, [(2_100, 2_100)])
+        eventually(settings, everything, [(900, 900)])
     for file in (live_file(settings), settings.duckdb_file):
         assert b"erased-person" not in file.read_bytes()
 

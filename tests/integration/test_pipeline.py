@@ -15,16 +15,16 @@ USERS = 12
 
 def play_made_up(harness: Harness) -> tuple[int, int]:
     """Play made-up films: how many interactions and selections were sent."""
-    for number in range(120):
+    for number in range(60):
         harness.events.interaction(f"user-{number % USERS}", "films", film(number))
     harness.events.flush()
-    harness.count(Profile, 120)
-    for number in range(300):
+    harness.count(Profile, 60)
+    for number in range(120):
         shown = slate(number)
         ranking = harness.events.ranking(f"user-{number % USERS}", "films", shown)
         harness.events.selection(ranking, shown[number % 10]["item_id"])
     harness.events.flush()
-    return 120, 300
+    return 60, 120
 
 
 def test_all_stores_agree_with_the_fold_of_the_log(harness: Harness) -> None:

@@ -12,9 +12,9 @@ from tests.builders import slate
 from tests.harness import Harness
 from tests.waiting import WAIT_SECONDS
 
-pytestmark = pytest.mark.broker
+pytestmark = [pytest.mark.broker, pytest.mark.thorough]
 
-PER_TOPIC = int(os.environ.get("SAGER_TEST_POISON", "120"))
+PER_TOPIC = int(os.environ.get("SAGER_TEST_POISON", "48"))
 GOOD_EVERY = max(4, PER_TOPIC // 250)
 INPUTS = (*CONSUMED_TOPICS, "items")
 NEARLY_A_MEBIBYTE = 1024 * 1024 - 8_000
