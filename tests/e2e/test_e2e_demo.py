@@ -21,7 +21,7 @@ NOT_IN_THE_DEMO = {
     "FROM judgements": "needs a model",
     "FROM llm_calls": "needs a model",
     "FROM dead_letters": "a clean run has none",
-    "FROM stopped_helping": "helping may have stopped for none of 45 users",
+    "FROM stopped_helping": "helping may have stopped for none of 24 users",
     "FROM why('person-027'": "names a line of a person of the docs' own deployment",
 }
 """The documented queries that may find nothing, and why."""
@@ -32,11 +32,11 @@ def documented() -> list[str]:
 
 
 def test_documented_queries_find_rows_in_the_demo_file(tmp_path: Path) -> None:
-    done = sager("demo", "--json", "--data-dir", str(tmp_path / "demo"), seconds=4 * WAIT_SECONDS)
+    done = sager("demo", "--json", "--users", "24", "--data-dir", str(tmp_path / "demo"), seconds=4 * WAIT_SECONDS)
 
     assert done.returncode == 0, done.stderr
     facts = json.loads(done.stdout)
-    assert (facts["selections"], facts["contrasts"], facts["diffs"], facts["dead_letters"]) == (720, 720, 720, 0)
+    assert (facts["selections"], facts["contrasts"], facts["diffs"], facts["dead_letters"]) == (384, 384, 384, 0)
     assert facts["versions_from_statements"] > 0
     assert facts["log_is_verified"]
     assert facts["duckdb_agrees"]
@@ -48,7 +48,7 @@ def test_documented_queries_find_rows_in_the_demo_file(tmp_path: Path) -> None:
     assert arms == {"no-skill", "prior", "evolved"}
     assert any(re.search(r"EUR more to save \d+ minutes", style) for (style,) in traveller)
     asked = sager("sql", "--duckdb", facts["duckdb"], "--json", "SELECT count(*) AS choices FROM contrasts")
-    assert json.loads(asked.stdout) == [{"choices": 720}], asked.stderr
+    assert json.loads(asked.stdout) == [{"choices": 384}], asked.stderr
 
 
 ALONE = """

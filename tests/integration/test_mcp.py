@@ -15,7 +15,7 @@ from tests.harness import Harness
 from tests.unit.mcp.mcp_world import SCOPES, over_stdio
 from tests.waiting import WAIT_SECONDS, ask
 
-pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker]
+pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker, pytest.mark.thorough]
 
 WESTERN = "Western"
 ROUNDS = 12

@@ -100,6 +100,7 @@ def test_nearly_everything_comes_through_without_filters() -> None:
     assert failures(personal, "kept")[0] > 0.9 * len(personal)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("side", COLUMNS)
 def test_failures_stay_within_limits_and_are_documented(side: str) -> None:
     results = list(check_all(samples(side)))

@@ -12,7 +12,6 @@ from typer.testing import CliRunner
 from streams.analytics import MaterializerError, read
 from streams.analytics.snapshot import Publisher
 from streams.cli import app
-from streams.http.api import query_snapshot
 from streams.rights.exporting import DataSubject, export_tables
 from streams.settings import Settings
 from tests.analytics_world import published
@@ -151,19 +150,6 @@ def test_a_log_that_duckdb_would_carry_out_is_carried_out_by_none_of_ours(folder
     assert (result.exit_code, "sager.duckdb.wal" in result.stderr) == (1, True)
     result = CliRunner().invoke(app, ["policy", "show", "user-0"])
     assert (result.exit_code, "sager.duckdb.wal" in result.stderr) == (1, True)
-
-
-def test_the_http_api_does_not_open_one_either(folder):
-    def users_of(con):
-        return con.execute("SELECT user_id FROM skills").fetchall()
-
-    assert query_snapshot(Settings(), users_of)
-    stray = folder / "sager.duckdb.wal"
-    stray.write_bytes(forged(folder))
-    with pytest.raises(MaterializerError):
-        query_snapshot(Settings(), users_of)
-    stray.unlink()
-    assert query_snapshot(Settings(), users_of)
 
 
 @pytest.mark.parametrize("name", ["../outside", "x\" TO 'y'; COPY (SELECT 1) TO 'outside.jsonl'; --"])

@@ -10,7 +10,8 @@ import pytest
 
 from tests.analytics_world import published
 
-pytest.importorskip("marimo")
+# Importing marimo takes every process half a second, also one that runs none of these tests.
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("marimo") is None, reason="marimo is not installed")
 
 NOTEBOOK = Path(__file__).parents[3] / "notebooks" / "questions.py"
 QUESTIONS = {"learning", "lines", "arms", "cost", "taste", "words", "sure", "cold", "why", "gone"}

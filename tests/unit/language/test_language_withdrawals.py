@@ -151,6 +151,7 @@ def counts() -> Counter[str]:
     return sum(asyncio.run(measure([SENTENCES, ROUTINES, PEOPLE])).values(), Counter())
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("right", "of", "least"),
     [
@@ -165,5 +166,6 @@ def test_wordings_meet_their_targets(counts: Counter[str], right: str, of: str, 
     assert counts[right] / counts[of] >= least
 
 
+@pytest.mark.thorough
 def test_secrets_of_routines_and_people_are_rarely_kept(counts: Counter[str]) -> None:
     assert counts["private: kept"] / counts["private"] < 0.016

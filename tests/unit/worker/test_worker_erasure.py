@@ -166,18 +166,6 @@ def pseudonym(log: FakeLog) -> bytes:
     return neighbour_of(ANN, secret_of(log.settings)).encode()
 
 
-async def test_a_line_that_is_forgotten_leaves_a_log_that_folds_to_the_skill(known: FakeDeployment) -> None:
-    worker = known.worker()
-    known.log.put(request(**SCOPES["line"]))
-    await worker.quiet()
-
-    assert b"zyxquill" not in b"".join(known.log.compacted("skill-diffs").values())
-    log = hers(known.log)
-    assert [diff.version for diff in log] == [1, 2, 3, 4, 5, 6]
-    assert [change.kind.value for change in log[-1].changes] == ["forgotten"]
-    assert fold(log)[ANN, "films"] == known.log.newest(PolicySkill)[compound_key(ANN, "films")]
-
-
 async def test_a_line_that_is_forgotten_is_in_no_fact_of_her_past(known: FakeDeployment) -> None:
     key = compound_key(ANN, "films")
     profile = known.log.newest(Profile)[key]
