@@ -7,13 +7,13 @@ import signal
 
 from fastapi import FastAPI
 
-from streams import shared_settings, shutdown
+from streams import shutdown
 from streams.console.app import Console, links
 from streams.exceptions import StreamsError
 from streams.http import app as http_app
+from streams.http import process_health
 from streams.http.api import Api
 from streams.http.limits import Gate, is_loopback
-from streams.http.process_health import serve as serve_health
 from streams.http.server import Config, Server, listen
 from streams.http.tokens import TokensFile, TokensUnusable
 from streams.kafka.clients import client_config
@@ -73,8 +73,7 @@ def run(settings: Settings, *, console: bool = False) -> None:
     if settings.http_certificate is None and not is_loopback(settings.http_host):
         logger.warning("tokens and data cross the network unencrypted: set SAGER_HTTP_CERTIFICATE, or use a TLS proxy")
     health = ApiHealth(settings, tokens)
-    shared_settings.publish(settings, shared_settings.ALL)
-    serve_health(settings, health)
+    process_health.serve(settings, health, process_health.ALL)
     asyncio.run(_serve(settings, Gate(tokens, settings), health, console=console))
 
 

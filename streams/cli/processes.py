@@ -37,13 +37,11 @@ def worker(bootstrap: Bootstrap = None) -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     chosen = _process_settings(bootstrap)
     writable_folder(chosen.data_dir, chosen.group)
-    from streams import shared_settings  # noqa: PLC0415
     from streams.http import process_health  # noqa: PLC0415
     from streams.worker.runtime.watchdog import WorkerHealth  # noqa: PLC0415
 
     health = WorkerHealth()
-    shared_settings.publish(chosen, shared_settings.ALL)
-    process_health.serve(chosen, health)
+    process_health.serve(chosen, health, process_health.ALL)
     from streams.worker.create import run  # noqa: PLC0415 - Faust takes seconds to import
 
     run(chosen, health)
@@ -57,7 +55,7 @@ def materialize(bootstrap: Bootstrap = None) -> None:
     """
     chosen = _process_settings(bootstrap)
     writable_folder(chosen.data_dir, chosen.group)
-    from streams import shared_settings, shutdown  # noqa: PLC0415
+    from streams import shutdown  # noqa: PLC0415
     from streams.analytics import run  # noqa: PLC0415
     from streams.http import process_health  # noqa: PLC0415
 
@@ -70,8 +68,7 @@ def materialize(bootstrap: Bootstrap = None) -> None:
 
     for name in (signal.SIGTERM, signal.SIGINT):
         signal.signal(name, end)
-    shared_settings.publish(chosen, shared_settings.FILTERS)
-    process_health.serve(chosen, health)
+    process_health.serve(chosen, health, process_health.FILTERS)
     run.materialize(chosen, stop, health=health)
 
 
@@ -120,13 +117,11 @@ def webhooks(
     if chosen.webhooks is None:
         raise StreamsError("no endpoints: set SAGER_WEBHOOKS to a file of endpoints; docs/webhooks.md shows one")
     endpoints = read(chosen.webhooks)
-    from streams import shared_settings  # noqa: PLC0415
     from streams.http import process_health  # noqa: PLC0415
     from streams.webhooks.delivery import WebhooksHealth, run  # noqa: PLC0415
 
     health = WebhooksHealth()
-    shared_settings.publish(chosen, shared_settings.EVERY)
-    process_health.serve(chosen, health)
+    process_health.serve(chosen, health, process_health.EVERY)
     asyncio.run(run(chosen, health, endpoints))
 
 

@@ -1,13 +1,19 @@
 """A small HTTP server per process: `/metrics`, `/live` and `/ready`.
 
-With a tokens file, metrics and reasons require a token with the scope `operate`.
+With a tokens file, metrics and reasons require a token with the scope `operate`. The metrics have fingerprints of the
+settings that a deployment's processes must share: a materializer without the workers' chain key would readmit erased
+events, and one without their privacy settings would keep rows that they refuse.
 """
 
+import hashlib
 import threading
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
 
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from pydantic import SecretStr
+from pydantic_core import to_json
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -23,6 +29,11 @@ from streams.settings import Settings
 REQUEST_SECONDS = 10.0
 CONNECTIONS = 32  # an address gets at most half, so the orchestrator's probe always connects
 NO_STORE = {"Cache-Control": "no-store"}
+EVERY = ("prefix", "partitions")
+FILTERS = (*EVERY, "chain_key", "privacy", "sensitive", "parsers")
+# Settings that must agree: of every process, of those that keep rows, and of workers and the HTTP API.
+ALL = (*FILTERS, "pseudonym_key", "vouched", "numbers")
+_ROUNDS = 200_000  # makes each guess at a weak secret cost a tenth of a second
 
 
 class Health(Protocol):
@@ -38,8 +49,11 @@ class Health(Protocol):
         """Return the reasons why it cannot work at the moment."""
 
 
-def serve(settings: Settings, health: Health) -> None:
-    """Serve in a thread on the configured port, unless it is 0."""
+def serve(settings: Settings, health: Health, shared: Sequence[str]) -> None:
+    """Serve in a thread on the configured port, unless it is 0; `shared` names settings to publish."""
+    metrics.SHARED_SETTINGS.clear()
+    for name in shared:
+        metrics.SHARED_SETTINGS.labels(setting=name, fingerprint=fingerprint(settings, name)).set(1)
     metrics.READY.set_function(lambda: float(not health.why_not_ready()))
     if not settings.metrics_port:
         return
@@ -58,6 +72,26 @@ def serve(settings: Settings, health: Health) -> None:
         loop="asyncio",
     )
     threading.Thread(target=Server(config).run, args=([listening],), name="health", daemon=True).start()
+
+
+def fingerprint(settings: Settings, name: str) -> str:
+    """Return a short digest of a setting's value, or `unset`."""
+    value: Any = getattr(settings, name)
+    if value is None or (isinstance(value, SecretStr) and not value):
+        return "unset"
+    if isinstance(value, SecretStr):
+        digest = hashlib.pbkdf2_hmac("sha256", value.get_secret_value().encode(), name.encode(), _ROUNDS)
+    else:
+        digest = hashlib.sha256(_canonical(value)).digest()
+    return digest.hex()[:8]
+
+
+def _canonical(value: Any) -> bytes:
+    if isinstance(value, Path):
+        return value.read_bytes()
+    if isinstance(value, Mapping):
+        value = {key: sorted(each) if isinstance(each, frozenset) else each for key, each in sorted(value.items())}
+    return to_json(value)
 
 
 def application(health: Health, gate: Gate | None = None) -> Starlette:

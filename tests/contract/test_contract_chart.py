@@ -14,7 +14,7 @@ import pytest
 
 from infra import chart, image
 from infra.chart import CHART, FILES, STRINGS
-from streams import shared_settings
+from streams.http import process_health
 from streams.settings import Settings
 from tests.chart_kinds import SPECS
 
@@ -198,7 +198,7 @@ def test_a_process_gets_only_its_own_secrets(values: Path) -> None:
 @every_example
 def test_processes_share_the_settings_that_must_agree_in_the_chart(values: Path) -> None:
     # A materializer without the workers' key lets erased events back in.
-    shared = {"worker": shared_settings.ALL, "materializer": shared_settings.FILTERS, "api": shared_settings.ALL}
+    shared = {"worker": process_health.ALL, "materializer": process_health.FILTERS, "api": process_health.ALL}
     found = containers(values)
     for name in sorted(found.keys() & shared.keys()):
         theirs = shared[name]

@@ -14,8 +14,8 @@ import yaml
 from infra.compose import EXAMPLE, ROOT, VARIABLE, Service, services, variables
 from infra.compose import FILE as COMPOSE
 from infra.image import FILE, stages
-from streams import shared_settings
 from streams.cli import app
+from streams.http import process_health
 from streams.settings import Settings
 
 # --- docker-compose.yml
@@ -64,8 +64,8 @@ def test_prometheus_scrapes_the_metrics_ports() -> None:
 
 def test_processes_share_the_settings_that_must_agree() -> None:
     # A materializer without the workers' key lets erased events back in.
-    shared = {"worker": shared_settings.ALL, "materializer": shared_settings.FILTERS, "http": shared_settings.ALL}
-    wanted = {f"SAGER_{name.upper()}": f"of {name}" for name in shared_settings.ALL}
+    shared = {"worker": process_health.ALL, "materializer": process_health.FILTERS, "http": process_health.ALL}
+    wanted = {f"SAGER_{name.upper()}": f"of {name}" for name in process_health.ALL}
     given = services(wanted)
 
     for name, settings in shared.items():

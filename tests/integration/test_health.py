@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from streams.analytics.run import IDLE_SECONDS, STUCK_SECONDS, MaterializerHealth
-from streams.http.process_health import serve
+from streams.http.process_health import EVERY, serve
 from streams.kafka import topics
 from streams.local.broker import EmbeddedBroker, free_port
 from streams.settings import Settings
@@ -25,7 +25,7 @@ from tests.waiting import ask, is_ready, metric, until, why_not
 def served(tmp_path: Path) -> tuple[MaterializerHealth, list[float], int]:
     now, port = [0.0], free_port()
     health = MaterializerHealth(lambda: now[0])
-    serve(Settings(metrics_port=port, data_dir=tmp_path), health)
+    serve(Settings(metrics_port=port, data_dir=tmp_path), health, EVERY)
     return health, now, port
 
 

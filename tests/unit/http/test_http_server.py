@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from infra.kafka.secured import OpensslUnavailable, Secured
 from streams.analytics.run import MaterializerHealth
 from streams.cli import app
-from streams.http.process_health import serve
+from streams.http.process_health import EVERY, serve
 from streams.http.tokens import TokensUnusable
 from streams.local.broker import free_port
 from streams.local.children import environment
@@ -302,7 +302,7 @@ def test_serve_speaks_tls_and_exits_cleanly_on_sigterm(file, token, tmp_path):
 
 def health(**settings):
     port = free_port()
-    serve(Settings(metrics_port=port, **settings), MaterializerHealth())
+    serve(Settings(metrics_port=port, **settings), MaterializerHealth(), EVERY)
     return port
 
 

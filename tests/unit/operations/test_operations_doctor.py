@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
@@ -10,7 +11,9 @@ from confluent_kafka.admin import AclBinding, AclOperation, AclPermissionType, R
 from prometheus_client import generate_latest
 
 from schemas import MAX_ORIGINAL_BYTES, DeadLetter
-from streams import permissions, shared_settings
+from streams import permissions
+from streams.analytics.run import MaterializerHealth
+from streams.http import process_health
 from streams.metrics import SHARED_SETTINGS
 from streams.operations import doctor
 from streams.operations.dead_letters import StoredLetter
@@ -22,12 +25,15 @@ KEY = "a key of more than thirty-two characters"
 
 
 def test_processes_publish_digests_of_shared_settings_and_not_their_values() -> None:
-    shared_settings.publish(Settings(chain_key=KEY, sensitive={"books": ["religion"]}), shared_settings.ALL)
+    def publish(**given: Any) -> None:
+        process_health.serve(Settings(**given), MaterializerHealth(), process_health.ALL)
+
+    publish(chain_key=KEY, sensitive={"books": ["religion"]})
     body = generate_latest(SHARED_SETTINGS).decode()
-    shared_settings.publish(Settings(chain_key=f"another {KEY}"), shared_settings.ALL)
+    publish(chain_key=f"another {KEY}")
 
     assert body != generate_latest(SHARED_SETTINGS).decode()
-    assert all(f'setting="{name}"' in body for name in shared_settings.ALL)
+    assert all(f'setting="{name}"' in body for name in process_health.ALL)
     assert KEY not in body
     assert "religion" not in body
 
@@ -37,7 +43,7 @@ def test_a_file_of_values_is_compared_by_its_content(tmp_path: Path) -> None:
     here.write_text("noir\n")
     there.write_text("noir\n")
 
-    assert shared_settings.fingerprint(Settings(vouched=here), "vouched") == shared_settings.fingerprint(
+    assert process_health.fingerprint(Settings(vouched=here), "vouched") == process_health.fingerprint(
         Settings(vouched=there), "vouched"
     )
 
