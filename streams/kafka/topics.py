@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
@@ -43,6 +44,7 @@ class TopicState:
     partitions: int | None
     wrong_partitions: str = ""
     wrong_policy: str = ""
+    wrong_limits: tuple[str, ...] = ()  # other entries of its configuration, as far as the broker describes it
 
     @property
     def differs(self) -> tuple[str, ...]:
@@ -60,32 +62,37 @@ def inspect(settings: Settings) -> list[TopicState]:
     client, cluster = reach(settings, TIMEOUT_SECONDS)
     existing = cluster.topics
     names = {topic.name(settings.prefix): topic for topic in TOPICS.values()}
-    policies = _cleanup_policies(client, [name for name in names if name in existing])
+    configs = _configurations(client, [name for name in names if name in existing])
     states = []
     for name, topic in names.items():
         if name not in existing:
             states.append(TopicState(topic, name, None))
             continue
         found, wanted = len(existing[name].partitions), topic.partitions(settings.partitions)
-        needed = topic.config()["cleanup.policy"]
-        policy = policies.get(name, needed)
+        needed = topic_config(topic, settings)
+        actual = {key: value for key, value in configs.get(name, {}).items() if value not in (None, needed.get(key))}
+        policy = actual.get("cleanup.policy")
         partitions = f"has {found} partition{'s'[: found != 1]} instead of {wanted}" if found != wanted else ""
-        cleanup = f"has cleanup.policy={policy} instead of {needed}" if policy != needed else ""
-        states.append(TopicState(topic, name, found, partitions, cleanup))
+        cleanup = f"has cleanup.policy={policy} instead of {needed['cleanup.policy']}" if policy else ""
+        limits = (f"{key}={actual[key]}; the registry has {needed[key]}" for key in needed.keys() & actual)
+        states.append(TopicState(topic, name, found, partitions, cleanup, tuple(sorted(limits))))
     return states
 
 
-def _cleanup_policies(client: AdminClient, names: Sequence[str]) -> dict[str, str]:
-    policies: dict[str, str] = {}
+def topic_config(topic: Topic, settings: Settings) -> dict[str, str]:
+    """Return the configuration of a topic in this deployment."""
+    durability = {"min.insync.replicas": str(SAFE_IN_SYNC)} if settings.replication >= SAFE_REPLICATION else {}
+    return topic.config() | durability
+
+
+def _configurations(client: AdminClient, names: Sequence[str]) -> dict[str, dict[str, str | None]]:
+    configs: dict[str, dict[str, str | None]] = {}
     resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
     for resource, future in (client.describe_configs(resources) if resources else {}).items():
-        try:
-            entry = future.result(TIMEOUT_SECONDS).get("cleanup.policy")
-        except KafkaException:
-            continue  # some brokers do not describe configurations, or forbid it
-        if entry is not None and entry.value:
-            policies[resource.name] = entry.value
-    return policies
+        with suppress(KafkaException):  # some brokers do not describe configurations, or forbid it
+            entries = future.result(TIMEOUT_SECONDS)
+            configs[resource.name] = {key: entry.value for key, entry in entries.items()}
+    return configs
 
 
 def ensure(settings: Settings) -> list[str]:
@@ -94,13 +101,12 @@ def ensure(settings: Settings) -> list[str]:
     if wrong := [state for state in states if state.differs]:
         raise TopicsDiffer(_advice(settings, wrong))
     missing = [state for state in states if state.partitions is None]
-    durability = {"min.insync.replicas": str(SAFE_IN_SYNC)} if settings.replication >= SAFE_REPLICATION else {}
     wanted = [
         NewTopic(
             state.name,
             num_partitions=state.topic.partitions(settings.partitions),
             replication_factor=settings.replication,
-            config=state.topic.config() | durability,
+            config=topic_config(state.topic, settings),
         )
         for state in missing
     ]

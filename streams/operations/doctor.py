@@ -16,14 +16,14 @@ from pathlib import Path
 
 import duckdb
 from confluent_kafka import KafkaException, admin
-from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
+from confluent_kafka.admin import AdminClient
 
 from streams import permissions
 from streams.analytics import read, schema
 from streams.exceptions import KafkaUnreachable, StreamsError
 from streams.kafka import consumer_group as group
 from streams.kafka.clients import reach
-from streams.kafka.topics import SAFE_IN_SYNC, SAFE_REPLICATION, TopicState, inspect
+from streams.kafka.topics import SAFE_REPLICATION, inspect
 from streams.settings import Settings
 
 CHECK_SECONDS, BROKER_SECONDS, ANSWER_SECONDS = 15.0, 5.0, 8.0
@@ -47,25 +47,15 @@ class Status(StrEnum):
 class DoctorFinding:
     """A check's finding; `todo` is the remedy, if any."""
 
-    check: str
     status: Status
+    check: str
     found: str
     todo: str = ""
 
 
-def ok(check: str, found: str) -> DoctorFinding:
-    """Return a finding without a problem."""
-    return DoctorFinding(check, Status.OK, found)
-
-
-def warning(check: str, found: str, todo: str) -> DoctorFinding:
-    """Return a finding of a risk."""
-    return DoctorFinding(check, Status.WARNING, found, todo)
-
-
-def error(check: str, found: str, todo: str) -> DoctorFinding:
-    """Return a finding of a failure."""
-    return DoctorFinding(check, Status.ERROR, found, todo)
+ok = partial(DoctorFinding, Status.OK)
+warning = partial(DoctorFinding, Status.WARNING)
+error = partial(DoctorFinding, Status.ERROR)
 
 
 class TimedCheck:
@@ -112,7 +102,7 @@ def examine(settings: Settings, seconds: float = CHECK_SECONDS) -> Iterator[Doct
     ]
     running += [TimedCheck(name, partial(check, settings), seconds) for name, check in others.items()]
     if not reached:
-        yield from (DoctorFinding(name, Status.SKIPPED, "needs a broker") for name in kafka_checks)
+        yield from (DoctorFinding(Status.SKIPPED, name, "needs a broker") for name in kafka_checks)
     for each in running:
         yield from each.findings()
 
@@ -136,7 +126,7 @@ def broker(settings: Settings, reached: list[AdminClient]) -> Iterator[DoctorFin
         yield ok("broker", found)
 
 
-def topics(settings: Settings, client: AdminClient) -> Iterator[DoctorFinding]:
+def topics(settings: Settings, _: AdminClient) -> Iterator[DoctorFinding]:
     """Check each topic's existence, partitions and configuration."""
     states = inspect(settings)
     existing = [state for state in states if state.partitions is not None]
@@ -145,26 +135,11 @@ def topics(settings: Settings, client: AdminClient) -> Iterator[DoctorFinding]:
     wrong += [
         error("topics", f"{s.name} {' and '.join(s.differs)}", "see `sager topics`") for s in existing if s.differs
     ]
-    wrong += _config_differences(settings, client, existing)
+    # With other limits, records are refused, lost too early, or kept after an erasure.
+    wrong += [warning("topics", f"{s.name} has {each}", "alter it") for s in existing for each in s.wrong_limits]
     yield from wrong
     if not wrong:
         yield ok("topics", f"{len(existing)} as required, {settings.partitions} partitions per user-keyed one")
-
-
-def _config_differences(settings: Settings, client: AdminClient, states: list[TopicState]) -> Iterator[DoctorFinding]:
-    # With other limits, records are refused, lost too early, or kept after an erasure.
-    in_sync = {"min.insync.replicas": str(SAFE_IN_SYNC)} if settings.replication >= SAFE_REPLICATION else {}
-    wanted = {state.name: state.topic.config() | in_sync for state in states}
-    resources = [ConfigResource(ResourceType.TOPIC, name) for name in wanted]
-    for resource, future in client.describe_configs(resources, request_timeout=ANSWER_SECONDS).items():
-        try:
-            entries = future.result(ANSWER_SECONDS)
-        except KafkaException:  # this broker does not describe configurations
-            continue
-        for key, value in wanted[resource.name].items():
-            actual = entries[key].value if key in entries else None
-            if actual not in (None, value) and key != "cleanup.policy":
-                yield warning("topics", f"{resource.name} has {key}={actual}", f"the registry has {value}: alter it")
 
 
 def workers(settings: Settings, client: AdminClient) -> Iterator[DoctorFinding]:
@@ -330,4 +305,4 @@ def _not_listed(failed: Exception) -> DoctorFinding:
         return warning("ACLs", found, todo)
     if name.endswith("AUTHORIZATION_FAILED"):
         return ok("ACLs", "the brokers have an authorizer; only an administrator may list its rules")
-    return DoctorFinding("ACLs", Status.SKIPPED, f"the brokers do not list their rules ({name or 'no answer in time'})")
+    return DoctorFinding(Status.SKIPPED, "ACLs", f"the brokers do not list their rules ({name or 'no answer in time'})")
