@@ -175,14 +175,9 @@ def _environment() -> Environment:
     trimmed: dict[str, Any] = {"trim_blocks": True, "lstrip_blocks": True}
     environment = Environment(loader=LOADER, autoescape=True, undefined=StrictUndefined, **trimmed)
     environment.globals |= {"address": address, "static": static, "Scope": Scope, "HTMX": HTMX}
-    environment.filters |= {"day": day, "moment": moment, "story": story, "text": text}
+    environment.filters |= {"day": day, "moment": moment, "story": story, "text": "{:,}".format}
     environment.filters |= {"sure": SURE.__getitem__, "choices": format_count, "counted": is_counted, "odds": luck_odds}
     return environment
-
-
-def text(count: int) -> str:
-    """Format a count."""
-    return f"{count:,}"
 
 
 def moment(when: datetime) -> str:

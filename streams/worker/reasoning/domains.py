@@ -118,20 +118,8 @@ def _population(value: bytes) -> tuple[str, KnownPopulation] | None:
 
 def _as_template(line: Attribute) -> Attribute:
     """Return a line without evidence, confirmation or pin, whatever the record contains."""
-    return line.model_copy(
-        update={
-            "source": AttributeSource.GLOBAL,
-            "tier": min(line.tier, Tier.MEDIUM),
-            "support": 0,
-            "taken": 0,
-            "expected": 0,
-            "contradictions": 0,
-            "confirmed_at": 0,
-            "weakened_at": None,
-            "pinned": False,
-            "evidence": (),
-        }
-    )
+    about = {name: getattr(line, name) for name in ("attribute_id", "kind", "dimension", "value")}
+    return Attribute(**about, source=AttributeSource.GLOBAL, tier=min(line.tier, Tier.MEDIUM))
 
 
 def verified_weights(value: bytes, key: bytes) -> Weights | None:
