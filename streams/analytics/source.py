@@ -7,8 +7,8 @@ with another id was recreated, and is read from its beginning, which is safe bec
 import logging
 import threading
 import time
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Self
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
@@ -53,7 +53,7 @@ class AssignedTopic:
         return (progress.next_offset if progress and is_known else 0) or OFFSET_BEGINNING
 
 
-class TopicSource:
+class TopicSource(AbstractContextManager["TopicSource"]):
     """The consumer of all public topics, as a context manager."""
 
     def __init__(self, settings: Settings) -> None:
@@ -78,9 +78,6 @@ class TopicSource:
             "queued.max.messages.kbytes": 4_096,  # per partition, and there may be many
         }
         self._consumer = Consumer(client_config(settings, **consumer), logger=logger)
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._consumer.close()

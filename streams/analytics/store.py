@@ -8,11 +8,11 @@ descriptor of the file drops DuckDB's lock.
 import logging
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -46,7 +46,7 @@ class Progress:
 Offsets = Mapping[tuple[str, int], Progress]  # progress by full topic name and partition
 
 
-class DuckDBStore:
+class DuckDBStore(AbstractContextManager["DuckDBStore"]):
     """The live DuckDB file, open for writing, created if missing."""
 
     def __init__(self, path: Path, prefix: str) -> None:
@@ -68,9 +68,6 @@ class DuckDBStore:
             if isinstance(error, duckdb.Error):
                 raise cannot_write(path, error) from error
             raise
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:

@@ -2,8 +2,9 @@
 
 import uuid
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import Any, Self
+from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
@@ -17,7 +18,7 @@ METADATA_SECONDS, FLUSH_SECONDS = 5.0, 30.0
 BY_KEY = -1
 
 
-class RecordWriter:
+class RecordWriter(AbstractContextManager["RecordWriter"]):
     """A producer that remembers refused records; the context manager flushes.
 
     `more` are further settings of librdkafka.
@@ -87,9 +88,6 @@ class RecordWriter:
         if left or refused:
             first = f"; the first: {refused[0]}" if refused else ""
             raise NotProduced(f"{left} {what} unsent after {seconds:.0f} s, {len(refused)} refused{first}")
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *error: object) -> None:
         self.flush()

@@ -2,7 +2,8 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Self
+from contextlib import AbstractContextManager
+from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
@@ -22,7 +23,7 @@ class NoSuchTopic(StreamsError, LookupError):
     """The broker does not have a topic."""
 
 
-class Scanner:
+class Scanner(AbstractContextManager["Scanner"]):
     """Reads any part of a deployment's topics; a context manager."""
 
     def __init__(self, settings: Settings, silent_seconds: float = SILENT_SECONDS) -> None:
@@ -109,9 +110,6 @@ class Scanner:
             return self._consumer.get_watermark_offsets(where, timeout=REQUEST_SECONDS) or (0, 0)
         except KafkaException as error:
             raise KafkaUnreachable(f"{where.topic} cannot be read: {error.args[0].str()}") from error
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *error: object) -> None:
         self._consumer.close()

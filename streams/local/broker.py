@@ -10,7 +10,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -118,7 +118,7 @@ class EmbeddedBroker:
         self.stop()
 
 
-class BrokerClient:
+class BrokerClient(AbstractContextManager["BrokerClient"]):
     """One unencrypted connection to the embedded broker on this machine."""
 
     def __init__(self, bootstrap: str, seconds: float = REQUEST_SECONDS) -> None:
@@ -188,9 +188,6 @@ class BrokerClient:
         self._socket.close()
 
     __exit__ = close
-
-    def __enter__(self) -> Self:
-        return self
 
     def _check(self, code: int, request: str, subject: object) -> None:
         if code:

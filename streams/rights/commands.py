@@ -2,7 +2,8 @@
 
 import time
 from collections.abc import Callable
-from typing import Self, TypeVar
+from contextlib import AbstractContextManager
+from typing import TypeVar
 
 from confluent_kafka import Consumer, TopicPartition
 
@@ -19,7 +20,7 @@ FLUSH_SECONDS = 30.0
 AnswerT = TypeVar("AnswerT", bound=Event)
 
 
-class CommandClient:
+class CommandClient(AbstractContextManager["CommandClient"]):
     """Sends commands of one user or domain, and reads the answers.
 
     Each method returns None if no answer arrives in time; a worker then applies the command later. Each raises
@@ -87,9 +88,6 @@ class CommandClient:
     def _end(self, topic: str) -> int:
         where = TopicPartition(topic, self._partition)
         return (self._log.get_watermark_offsets(where, timeout=REQUEST_SECONDS) or (0, 0))[1]
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *error: object) -> None:
         self._log.close()
