@@ -37,9 +37,9 @@ from schemas.events import Contrast, Feedback, Injected, Interaction, RankedBy, 
 from schemas.items import Candidate, Fact, Item, ItemFacts
 from schemas.statements import Correction, Directive, Stance
 from schemas.topics import topic_of
-from streams.analytics.dead_letters import dead_letter
 from streams.analytics.records import ChangeSet, KafkaRecord
 from streams.analytics.rows import read
+from streams.analytics.run import dead_letter
 from streams.analytics.snapshot import copy_and_rename
 from streams.analytics.store import DuckDBStore
 from streams.language import RULES

@@ -2,11 +2,11 @@
 
 from prometheus_client import Counter, Gauge, Histogram
 
-from streams.analytics.dead_letters import STAGE
 from streams.analytics.rows import PUBLIC_TOPICS
 from streams.analytics.schema import tables
 from streams.metrics import DEAD_LETTERS, UNREADABLE
 
+STAGE = "materialize"
 ROWS = Counter("sager_materializer_rows_total", "Rows written to DuckDB, without duplicates.", ["table"])
 RECORDS = Counter("sager_materializer_records_total", "Records read from Kafka and committed.", ["topic"])
 BAD_RECORDS = Counter("sager_materializer_bad_records_total", "Records that could not be decoded.", ["topic"])

@@ -28,8 +28,8 @@ HEADINGS: dict[str, dict[str, str]] = {
     "A person's policy": {"policy": "policy", "mcp": "processes"},
     "Data and analysis": {"sql": "sql", "replay": "skills", "global-skill": "skills", "schemas": "deployment"},
     "Operations": dict.fromkeys(("worker", "materialize", "serve", "webhooks", "console"), "processes")
-    | dict.fromkeys(("topics", "acls", "token"), "deployment")
-    | {"dead-letters": "dead_letters", "rebuild": "skills", "weights": "skills"},
+    | dict.fromkeys(("topics", "acls", "token", "dead-letters"), "deployment")
+    | {"rebuild": "skills", "weights": "skills"},
     "Evaluation": {"eval": "evaluation"},
 }
 

@@ -26,8 +26,7 @@ from streams.local.batches import BatchRecord
 from streams.local.broker import BrokerClient, EmbeddedBroker, Partition, free_port
 from streams.local.children import environment
 from streams.local.journal import JournalContents, install, read, write
-from streams.local.proxy import Proxy
-from streams.local.restore import restore
+from streams.local.proxy import Proxy, restore
 from streams.permissions import exposed
 from streams.settings import Settings
 from tests.waiting import WAIT_SECONDS, until

@@ -15,10 +15,10 @@ from schemas.base import Provenance
 from schemas.commands import Action, Receipt, SkillCommand, SkillLineInput
 from schemas.skills import GlobalSkill, Persona, PersonaName
 from schemas.topics import TOPICS, compound_key
-from streams.analytics.dead_letters import dead_letter
 from streams.analytics.erasure import ErasureFilter
 from streams.analytics.records import ChangeSet, Put
 from streams.analytics.rows import PUBLIC_TOPICS, read
+from streams.analytics.run import dead_letter
 from streams.analytics.store import DuckDBStore
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY

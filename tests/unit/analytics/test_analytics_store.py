@@ -13,8 +13,8 @@ from confluent_kafka import KafkaError
 
 from schemas import BadRecord, encode
 from streams.analytics import Damaged, MaterializerError
-from streams.analytics.dead_letters import DeadLetterSender, dead_letter
 from streams.analytics.files import cannot_write
+from streams.analytics.run import DeadLetterSender, dead_letter
 from streams.analytics.snapshot import Publisher
 from streams.analytics.store import DuckDBStore, Progress, live_file, open_store, remove_live
 from streams.settings import Settings

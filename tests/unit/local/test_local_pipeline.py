@@ -21,7 +21,7 @@ from streams.local.broker import free_port
 from streams.local.children import open_log
 from streams.local.journal import JournalUnusable
 from streams.local.pipeline import LocalPipeline
-from streams.local.restore import restore
+from streams.local.proxy import restore
 from streams.settings import Settings
 
 
