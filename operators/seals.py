@@ -24,7 +24,10 @@ _NOTHING = Injected()
 # Fields of `Injected` that only our ranker sets, with their defaults. An app may set the others.
 _OUR_FIELDS = {
     name: getattr(_NOTHING, name)
-    for name in ("rank_skill", "companions", "weights_version", "features", "fit", "memory_version", "graph_epoch")
+    for name in (
+        *("rank_skill", "companions", "weights_version", "features", "fit"),
+        *("memory_version", "graph_epoch", "reasons"),
+    )
 }
 
 

@@ -29,6 +29,7 @@ INJECTED = Injected(
     weights_version=7,
     features=Features(mix={Mix.POPULARITY: (1, 2, 3)}, chances=(300, 400, 324)),
     fit=Fit(nothing=0.1, suits=True, chances=(0.5, 0.3, 0.1)),
+    reasons={"i1": "a noir, as asked"},
 )
 RANKING = a_ranking(ranked_by=RankedBy.SAGER, injected=INJECTED)
 
@@ -90,6 +91,14 @@ def test_a_ranking_without_a_valid_seal_counts_as_the_apps(forged: Ranking) -> N
 
     assert (kept.ranked_by, kept.injected, kept.seal) == (RankedBy.APP, Injected(), None)
     assert kept.candidates == forged.candidates
+
+
+def test_an_apps_own_ranking_keeps_only_what_an_app_knows() -> None:
+    own = RANKING.model_copy(update={"ranked_by": RankedBy.APP})
+
+    kept = without_unproven_fields(own, KEY).injected
+
+    assert kept == Injected(skill_version=3, slim_skill="likes: noir", arm="b")
 
 
 @pytest.mark.parametrize("name", ["skill_version", "weights_version", "memory_version", "graph_epoch", "repaired"])
