@@ -149,7 +149,7 @@ export class Slims {
 
 /** All current slim skills of a deployment, in memory. */
 export class SlimCopy {
-  #slims = new Map<string, Slim>();
+  readonly #slims = new Map<string, Slim>();
   readonly #ends: AbortController;
   #failure: unknown;
 
@@ -195,17 +195,20 @@ export class SlimCopy {
   }
 
   async #follow(slims: Slims, signal: AbortSignal, ready: () => void): Promise<void> {
-    // Until a connection has sent everything, the skills of the one before it stay readable.
-    let read = this.#slims;
+    // Held skills that this connection has not named yet; those left at `ready` are gone.
+    let unnamed = new Set<string>();
     for await (const change of slims.follow({ signal })) {
-      if (change.kind === "slim") read.set(JSON.stringify([change.slim.user_id, change.slim.domain]), change.slim);
-      else if (change.kind === "forgotten") {
-        // Also from the skills that stay readable: what is erased is not read again.
-        for (const held of [read, this.#slims]) held.delete(JSON.stringify([change.user_id, change.domain]));
-      } else if (change.kind === "reset") read = new Map();
-      else {
-        this.#slims = read;
+      if (change.kind === "reset") unnamed = new Set(this.#slims.keys());
+      else if (change.kind === "ready") {
+        for (const key of unnamed) this.#slims.delete(key);
+        unnamed.clear();
         ready();
+      } else {
+        const { user_id, domain } = change.kind === "slim" ? change.slim : change;
+        const key = JSON.stringify([user_id, domain]);
+        unnamed.delete(key);
+        if (change.kind === "slim") this.#slims.set(key, change.slim);
+        else this.#slims.delete(key);
       }
     }
   }

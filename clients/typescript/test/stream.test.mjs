@@ -87,13 +87,14 @@ test("a copy drops what a new connection does not name, once it has everything",
   server.close();
 });
 
-test("a copy drops what is erased while a new connection is still sending", async () => {
-  const all = connection(RESET, `event: slim\ndata: ${SLIM}\n\n`, READY);
-  const unfinished = connection(RESET, FORGOTTEN);
+test("a copy follows what a new connection sends before its end", async () => {
+  const bob = SLIM.replace("ann", "bob");
+  const all = connection(RESET, `event: slim\ndata: ${SLIM}\n\n`, `event: slim\ndata: ${bob}\n\n`, READY);
+  const unfinished = connection(RESET, `event: slim\ndata: ${bob.replace("noir", "farce")}\n\n`, FORGOTTEN);
   const server = await serve((_, count) => (count === 1 ? all : unfinished));
   const copy = await new Sager({ url: server.url, token: "t" }).slims.copy();
-  for (let tries = 0; copy.size && tries < 200; tries++) await new Promise((resolve) => setTimeout(resolve, 5));
-  assert.equal(copy.get("ann", "films"), "");
+  for (let tries = 0; copy.size > 1 && tries < 200; tries++) await new Promise((resolve) => setTimeout(resolve, 5));
+  assert.deepEqual([copy.get("ann", "films"), copy.get("bob", "films")], ["", "likes: farce"]);
   copy.close();
   server.close();
 });
