@@ -15,6 +15,7 @@ from operators.contrast import ndcg_gain
 from operators.evolve.proposals import ReasonerUnavailable
 from operators.learning.fold import initial_skill, merge
 from operators.rank import ListFeatures, facet_weights, rank
+from operators.slim.selection import SlimSelection
 from operators.steps import EvolveState, EvolveStep, Reason
 from operators.weights import DEFAULT_WEIGHTS
 from schemas import BadRecord, Contrast, PolicySkill, SkillCommand, SkillDiff, decode
@@ -157,7 +158,10 @@ async def _step(
         answer = await side.reason(contrast, other)
     except ReasonerUnavailable as error:
         return ReplayMoment(live, other, contrast, places, unavailable=error.outcome)
-    effects = side.step.finish(state, contrast, answer, source)
+    # The log has a model's selection of slim lines, so that a replay needs no call for it.
+    by = step.diff.slim_by if side.step.extract_by_model else None
+    selection = None if by is None else SlimSelection(live.slim_lines, by)
+    effects = side.step.finish(state, contrast, answer, source, selection)
     return ReplayMoment(live, effects.skill, contrast, places, effects.diff)
 
 

@@ -1,13 +1,16 @@
 """A replay with the same settings is the fold of the log; with others, what they would have taught."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from operators.learning.limits import MergeLimits
 from operators.options import EvolveMode
+from operators.slim.selection import SlimSelection
 from operators.whatif import differences
-from schemas import Action, encode
+from schemas import Action, Provenance, encode
 from streams.operations.whatif import InvalidVariant, variant_of
 from streams.settings import Settings
 from tests.builders import a_command
@@ -63,6 +66,20 @@ def test_a_command_applies_to_both_sides() -> None:
 
     assert [moment.contrast is None for moment in moments] == [False, False, True]
     assert moments[-1].other.frozen
+
+
+def test_a_replay_keeps_a_models_selection_of_slim_lines() -> None:
+    side = an_arm()
+    side = replace(side, step=replace(side.step, slim_tokens=30, extract_by_model=True))
+    live = LiveSide(side)
+    live.choose(a_choice(0, "noir"), SlimSelection(("preference:genre:saga",), Provenance(reasoner="llm", model="m")))
+    live.choose(a_choice(1, "noir"))
+
+    first, last = replayed(live.series(), side)
+
+    assert first.live.slim_lines == ("preference:genre:saga",)
+    assert encode(first.live) == encode(first.other)
+    assert encode(last.live) == encode(last.other)
 
 
 def test_both_sides_share_the_choices_before_the_available_ones() -> None:

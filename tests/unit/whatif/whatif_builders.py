@@ -7,7 +7,8 @@ from operators.attributes import ranked_lines
 from operators.evolve.proposals import CountsReasoner
 from operators.learning.fold import fold, initial_skill
 from operators.learning.limits import DEFAULT_LIMITS, MergeLimits
-from operators.steps import EvolveEffects, EvolveState, EvolveStep, learn
+from operators.slim.selection import SlimSelection
+from operators.steps import EvolveEffects, EvolveState, EvolveStep
 from operators.whatif import ReplayMoment, ReplaySeries, ReplaySide, replay, replay_series
 from schemas import Attribute, Contrast, PolicySkill, SkillCommand, SkillDiff, Tier, encode
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
@@ -40,11 +41,14 @@ class LiveSide:
     diffs: list[SkillDiff] = field(default_factory=list)
     skill: PolicySkill | None = None
 
-    def choose(self, contrast: Contrast) -> None:
+    def choose(self, contrast: Contrast, selection: SlimSelection | None = None) -> None:
         position = a_position(len(self.held))
         self.held[contrast.event_id] = encode(contrast)
         skill = self.skill or initial_skill(USER, DOMAIN, self.seed, contrast)
-        self._apply(asyncio.run(learn(self.arm.step, self.arm.reason, EvolveState(skill), contrast, position)))
+        prepared = self.arm.step.prepare(EvolveState(skill), contrast, position)
+        if prepared.contrast is not None and prepared.outcome is None:
+            answer = asyncio.run(self.arm.reason(prepared.contrast, skill))
+            self._apply(self.arm.step.finish(EvolveState(skill), prepared.contrast, answer, position, selection))
 
     def command(self, command: SkillCommand) -> None:
         position = a_position(len(self.commands), topic="sager.skill-commands")
