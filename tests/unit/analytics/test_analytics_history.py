@@ -12,6 +12,7 @@ from operators.evolve.quotes import Quotation
 from operators.history import line_steps
 from operators.language.corrections import understand
 from operators.learning.evidence import describe_proof
+from operators.seals import seal_record
 from operators.steps.evolve import EvolveState, EvolveStep
 from schemas import (
     ONE,
@@ -26,7 +27,7 @@ from schemas import (
     Stance,
     Tier,
 )
-from schemas.events import Contrast, Feedback, Interaction, Ranking
+from schemas.events import Contrast, Feedback, Interaction, RankedBy, Ranking
 from streams.analytics import read
 from streams.analytics.read import EvidenceChoice
 from streams.analytics.store import DuckDBStore
@@ -109,7 +110,8 @@ def test_a_models_quotation_and_its_reason_for_the_item_are_stored_and_explained
     quoted = Quotation(Fact(dimension="mood", value="smoke"), "Fog and smoke")
     answer = Proposal(quoted=(quoted,), reasoned_by=Provenance(reasoner="llm", model="m", calls=1))
     diff = seeded(STEP.finish(EvolveState(held()), contrast, answer).diff)
-    write(store, ranking.model_copy(update={"injected": injected}), contrast, diff)
+    ours = seal_record(ranking.model_copy(update={"injected": injected, "ranked_by": RankedBy.SAGER}))
+    write(store, ours, contrast, diff)
 
     found = explain(store._db, USER, DOMAIN, id_of("mood: smoke"), DEFAULT_GATE, NOW)
 
