@@ -18,6 +18,7 @@ from tests.harness import Harness
 pytestmark = [pytest.mark.on("embedded"), pytest.mark.broker, pytest.mark.thorough]
 
 NOW = datetime.now(UTC)
+TURNS = 2
 CLOCKS = (
     datetime(1, 1, 1, tzinfo=UTC),
     datetime(1970, 1, 1, tzinfo=UTC),
@@ -75,7 +76,7 @@ def test_wrong_clocks_and_repeats_on_every_topic_change_nothing(harness: Harness
     events: list[Any] = []
     for number, at in enumerate(CLOCKS):
         user = f"user-{number}"
-        for each in range(4):
+        for each in range(TURNS):
             events += a_choice(user, each, at)
             item = film(50 + each)
             events.append(an_event(Interaction, f"i-{user}-{each}", at, user_id=user, domain="films", item=item))
@@ -105,9 +106,9 @@ def test_wrong_clocks_and_repeats_on_every_topic_change_nothing(harness: Harness
     harness.raw.flush(30)
 
     known = sum(at <= NOW for at in CLOCKS)
-    choices = 4 * known
+    choices = TURNS * known
     numbers = [number for number, at in enumerate(CLOCKS) if at <= NOW]
-    heard = {name for number in numbers for each in range(4) for name in told(f"user-{number}", each)}
+    heard = {name for number in numbers for each in range(TURNS) for name in told(f"user-{number}", each)}
     sent = sum(isinstance(event, Ranking) for event, _ in copies)
     answers = sum(isinstance(event, RankRequest) for event in let_in)
     refused = len(copies) - len(let_in)
@@ -127,9 +128,9 @@ def test_wrong_clocks_and_repeats_on_every_topic_change_nothing(harness: Harness
     assert heard <= set(learned)
     assert set(learned.values()) == {1}, "interactions that came after the first choice are counted once, too"
     profiles = [decode(Profile, value) for value in outputs.newest(Profile).values()]
-    assert [profile.interactions for profile in profiles] == [4] * known
+    assert [profile.interactions for profile in profiles] == [TURNS] * known
     memories = [decode(Memory, value) for value in outputs.newest(Memory).values()]
-    assert [memory.interactions for memory in memories] == [8] * known
+    assert [memory.interactions for memory in memories] == [2 * TURNS] * known
     harness.assert_all_stores_agree()
     counts = harness.duckdb("SELECT (SELECT count(*) FROM interactions), (SELECT count(*) FROM selections)", bool)
     assert counts == [(choices, 2 * choices)]

@@ -16,7 +16,7 @@ from tests.builders import slate
 from tests.harness import Harness
 from tests.waiting import until
 
-pytestmark = pytest.mark.broker
+pytestmark = [pytest.mark.on("kafka"), pytest.mark.broker]
 
 GUIDE = Path(__file__).parents[2] / "docs" / "extending.md"
 EVERY = 10

@@ -33,21 +33,3 @@ def test_an_import_that_was_cut_off_goes_on_where_it_stopped(harness: Harness, t
     assert (counts["already_there"]["interactions"], counts["sent"]["interactions"]) == (250, 350)
     sent = [json.loads(message.value())["event_id"] for message in harness.quiet().records["interactions"]]
     assert len(sent) == len(set(sent)) == len(VISITS)
-
-
-def test_imported_lists_teach_like_the_choices_of_an_app(harness: Harness, tmp_path: Path) -> None:
-    items = [{"item_id": kind, "metadata": {"kind": kind}} for kind in ("tea", "coffee")]
-    rows = [{"user_id": "ann", "n": n, "shown": items, "taken": 0} for n in range(5)]
-    (tmp_path / "choices.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    env = {"SAGER_BOOTSTRAP": harness.settings.bootstrap, "SAGER_PREFIX": harness.settings.prefix}
-
-    harness.worker()
-
-    for _ in range(2):
-        done = CliRunner(env=env).invoke(app, ["import", str(tmp_path), "--domain", "drinks", "--json"])
-        assert done.exit_code == 0, done.stderr
-
-    assert len(harness.quiet().diffs) == len(rows)
-    [skill] = harness.skills().values()
-    [tea] = [line for line in skill.attributes if line.value == "tea"]
-    assert tea.taken > tea.expected

@@ -9,6 +9,7 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
+import duckdb
 import pytest
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 
@@ -162,6 +163,18 @@ def test_an_erasure_rewrites_the_file_and_loses_and_doubles_no_row(settings):
         eventually(settings, everything, [(900, 900)])
     for file in (live_file(settings), settings.duckdb_file):
         assert b"erased-person" not in file.read_bytes()
+
+
+def test_its_end_publishes_all_rows(settings):
+    rarely = settings.model_copy(update={"publish_seconds": 3_600.0})
+    log = live_file(rarely).with_name("live.duckdb.wal")
+    with materializing(rarely):
+        eventually(rarely, "SELECT count(*) FROM interactions", [(0,)])
+        produce(rarely, *map(interaction, range(900)))
+        until(lambda: log.exists() and log.stat().st_size > 20_000, "rows that are not in the snapshot")
+    with duckdb.connect(str(live_file(rarely)), read_only=True) as con:
+        rows = con.execute("SELECT count(*) FROM interactions").fetchall()
+    assert query(rarely, "SELECT count(*) FROM interactions") == rows != [(0,)]
 
 
 @pytest.mark.parametrize("snapshot", ["snapshot", "no snapshot"])

@@ -8,7 +8,7 @@ from schemas import Contrast, Profile, SkillDiff, SlimSkill
 from tests.builders import film, slate
 from tests.harness import Harness
 
-pytestmark = pytest.mark.broker
+pytestmark = [pytest.mark.on("kafka"), pytest.mark.broker]
 
 USERS = 12
 

@@ -14,7 +14,7 @@ from tests.builders import slate
 from tests.golden import golden, wire
 from tests.harness import Harness
 
-pytestmark = pytest.mark.broker
+pytestmark = [pytest.mark.on("kafka"), pytest.mark.broker]
 
 BY_COMMAND = {"global-skills", "weight-commands", "weights", "outcomes", "skill-commands", "card-commands"}
 """Topics that people's commands fill, and those that follow from rankings of ours."""
