@@ -5,9 +5,23 @@ from typing import Annotated, NamedTuple
 
 from pydantic import Field
 
-from .base import DomainField, Event, ItemIdField, Label, Metadata, Model, Text, Title, as_array, is_empty
+from .base import (
+    DomainField,
+    Event,
+    Identifier,
+    ItemIdField,
+    Label,
+    Metadata,
+    Model,
+    Text,
+    Title,
+    as_array,
+    is_empty,
+    is_none,
+)
 
 MAX_FACTS = 32
+MAX_QUOTED_FACTS = 8
 MAX_EXCERPT = 400
 # Larger numbers are no measure of an item; parsers leave them out.
 MAX_MEASURE = 1e9
@@ -41,19 +55,34 @@ class Candidate(Model):
         return not (self.title or self.description or self.metadata)
 
 
-class Item(Event, topic="items"):
-    """An entry of the catalogue; the newest per `item_id` applies."""
-
-    domain: DomainField
-    item: Candidate
-
-
 @as_array
 class Fact(NamedTuple):
     """A fact of an item, such as `["genre", "science fiction"]`."""
 
     dimension: Annotated[str, Field(min_length=1, max_length=40, pattern=r"^[a-z][a-z0-9_]*$")]
     value: Label
+
+
+class QuotedFacts(Model):
+    """Facts that a model quoted from an item's text.
+
+    `source_id` is the `event_id` of the app's record, `digest` the hash of the text.
+    """
+
+    source_id: Identifier
+    digest: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
+    facts: tuple[Fact, ...] = Field((), max_length=MAX_QUOTED_FACTS)
+
+
+class Item(Event, topic="items"):
+    """An entry of the catalogue; the newest per `item_id` applies.
+
+    The agent `enrich` writes an app's record again with `quoted`.
+    """
+
+    domain: DomainField
+    item: Candidate
+    quoted: QuotedFacts | None = Field(None, exclude_if=is_none)
 
 
 # The name of a number of an item, such as `price` or `duration_minutes`.

@@ -162,7 +162,7 @@ _ZSTD = "zstd"
 _WORKERS = partial(Topic, is_consumed=True, compression=_ZSTD)
 _TABLE = partial(Topic, compact=True, internal=True, compression=_ZSTD)
 _ALL = (
-    Topic("items", Item, Key.ITEM, "app", compact=True),
+    Topic("items", Item, Key.ITEM, "app, or agent enrich", compact=True),
     Topic("interactions", Interaction, Key.USER, "app, importers", 30 * DAY, is_consumed=True),
     Topic("rank-requests", RankRequest, Key.USER, "app", 7 * DAY, is_consumed=True),
     Topic("rankings", Ranking, Key.USER, "app, or agent rank", 7 * DAY, mebibytes=2, is_consumed=True),

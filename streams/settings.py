@@ -140,6 +140,7 @@ class Settings(BaseSettings):
     graph_flush_seconds: float = Field(2.0, ge=0, le=60, description="Interval between writes of changed graph items.")
     weights_flush_seconds: float = Field(1.0, ge=0, le=60, description="Interval between published weights.")
     graph_items: int = Field(1_000_000, ge=100, description="Items that the graph keeps; the oldest leave first.")
+    enrich: Literal["off", "llm"] = Field("off", description="llm: a model quotes facts from items' texts, once each.")
     extract_by: Author = Field("rules", description="Selects the slim skill's lines: rules, or llm.")
     task_slim: bool = Field(True, description="Likes that a request asks for come first in its slim skill.")
     ranker: Literal["deterministic", "listwise"] = Field("deterministic", description="Or listwise, by an LLM.")

@@ -98,7 +98,7 @@ class FakeLog:
                 if record.topic == PREFIX + Weights.TOPIC:
                     deps.learned_weights.apply(record.key or b"", record.value)
                 if record.topic == PREFIX + Item.TOPIC:
-                    deps.catalogue.apply(record.key or b"", record.value)
+                    deps.catalogue.apply(record.partition, record.offset, record.key or b"", record.value)
             reached[0] = len(self.order)
 
     def reach_end(self, base: str, partition: int) -> threading.Event:

@@ -14,7 +14,7 @@ from typing import Any
 
 from operators.attributes import fact_id, normalise
 from operators.evolve.proposals import CountedContrast, Proposal
-from operators.evolve.quotes import MAX_QUOTED, QUOTED_DIMENSIONS, Quotation, offered_quotations
+from operators.evolve.quotes import MAX_QUOTED, QUOTED_DIMENSIONS, Quotation, line_values, offered_quotations
 from operators.habit_directions import is_habit
 from operators.language.output_policy import OutputGate, facet_words
 from operators.llm import CORRECTION_TOKENS, MAX_PROMPT_TOKENS, ModelClient, ask, strict_object
@@ -186,7 +186,7 @@ def build_question(
         left=[_left_line(item, quote) for item in contrast.unchosen[-MAX_LEFT:]],
         keep=news,
     )
-    offered_quotes = offered_quotations(skill, contrast, gate) if draft.excerpt else {}
+    offered_quotes = offered_quotations(contrast.chosen, line_values(skill), gate) if draft.excerpt else {}
     while draft.facts or draft.excerpt:
         quotes = offered_quotes if draft.excerpt else {}
         new = [quoted for quoted, fact in draft.facts.items() if fact_id(fact) in news]

@@ -7,7 +7,7 @@ from itertools import chain, islice
 from typing import Protocol
 
 from operators.attributes import fact_id, fact_ids
-from operators.evolve.quotes import MAX_QUOTED, Quotation, private_kind, refusal_of
+from operators.evolve.quotes import MAX_QUOTED, Quotation, line_values, private_kind, refusal_of
 from operators.language.output_policy import OutputGate
 from operators.language.privacy import KEEP_ALL, Privacy
 from operators.options import EvolveMode
@@ -214,7 +214,7 @@ def _supported_quotations(
         quotation = Quotation(short, " ".join(encodable(quote[: 2 * MAX_QUOTE]).split())[:MAX_QUOTE])
         why: RefusalReason | None = RefusalReason.CAPPED
         if place < MAX_QUOTED and gate is not None:
-            why = refusal_of(quotation, skill, contrast, gate)
+            why = refusal_of(quotation, contrast.chosen, line_values(skill), gate)
         name = fact_id(short)
         kind = private_kind(quotation, contrast.domain, privacy) or privacy.refuses_id(contrast.domain, name)
         if why is None and kind is None:

@@ -4,7 +4,7 @@ Code finds facts in metadata, and a model finds quotations in a description. Cod
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -55,6 +55,11 @@ def with_mentioned(item: ItemFacts, excerpt: str, values: Iterable[Fact]) -> Ite
     return item.model_copy(update={"facts": (*item.facts[: MAX_FACTS - len(found)], *found)}) if found else item
 
 
+def line_values(skill: PolicySkill) -> tuple[str, ...]:
+    """Return the values of a skill's lines."""
+    return tuple(line.value for line in skill.attributes)
+
+
 def quoted_values(skill: PolicySkill) -> tuple[Fact, ...]:
     """Return the values of a skill's quoted lines."""
     return tuple(Fact(dimension=line.dimension, value=line.value) for line in skill.attributes if line.quote)
@@ -72,13 +77,14 @@ def with_quoted(contrast: Contrast, quoted: Sequence[Quotation]) -> Contrast:
     )
 
 
-def offered_quotations(skill: PolicySkill, contrast: Contrast, gate: OutputGate) -> dict[str, str]:
-    """Return the values in the chosen item's excerpt that a model may discover, each with its quote.
+def offered_quotations(item: ItemFacts, known: Collection[str], gate: OutputGate) -> dict[str, str]:
+    """Return the values in an item's excerpt that a model may quote, each with its quote.
 
-    A model that writes values itself invents them: one of half a billion parameters, all thirteen of seven replies.
+    `known` has values besides the item's facts. A model that writes values itself invents them: one of half a billion
+    parameters, all thirteen of seven replies.
     """
     found: dict[str, str] = {}
-    for part in _PARTS.split(contrast.chosen.excerpt):
+    for part in _PARTS.split(item.excerpt):
         words = part.split()
         for start, size in ((start, size) for start in range(len(words)) for size in range(MAX_QUOTED_WORDS, 0, -1)):
             some = words[start : start + size]
@@ -87,7 +93,7 @@ def offered_quotations(skill: PolicySkill, contrast: Contrast, gate: OutputGate)
             value = label(" ".join(some))
             quote = " ".join(words[max(0, start - _AROUND) : start + size + _AROUND])[:MAX_QUOTE]
             quotation = Quotation(Fact(dimension=QUOTED_DIMENSIONS[0], value=value), quote)
-            if value and value not in found and refusal_of(quotation, skill, contrast, gate) is None:
+            if value and value not in found and refusal_of(quotation, item, known, gate) is None:
                 found[value] = quote
     return dict(list(found.items())[:MAX_OFFERED_VALUES])
 
@@ -98,18 +104,17 @@ def private_kind(quotation: Quotation, domain: str, privacy: Privacy) -> str | N
     return privacy.refuses(domain, *quotation.fact) or next(iter(found), None)
 
 
-def refusal_of(quotation: Quotation, skill: PolicySkill, contrast: Contrast, gate: OutputGate) -> RefusalReason | None:
-    """Return the reason to refuse a quotation; None to keep it.
+def refusal_of(quotation: Quotation, item: ItemFacts, known: Collection[str], gate: OutputGate) -> RefusalReason | None:
+    """Return the reason to refuse a quotation of an item; None to keep it.
 
     The value stands in the quote, and the quote in the item's text: neither can be invented.
     """
-    (dimension, value), item = quotation.fact, contrast.chosen
+    dimension, value = quotation.fact
     words = normalise(value)
     is_short = len(words) >= _MIN_CHARS and len(words.split("-")) <= MAX_QUOTED_WORDS and keywords(value)
     is_in_text = mentions([quotation.quote], value) and mentions((item.title, item.excerpt), quotation.quote)
     if dimension not in QUOTED_DIMENSIONS or not is_short or not is_in_text or words == normalise(item.title):
         return RefusalReason.UNSUPPORTED
-    known = [*(fact.value for fact in item.facts), *(line.value for line in skill.attributes)]
-    if mentions(known, value):
+    if mentions([*(fact.value for fact in item.facts), *known], value):
         return RefusalReason.ALREADY_SO
     return RefusalReason.WITHHELD if gate.rejection(dimension, value) is not None else None

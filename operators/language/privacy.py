@@ -13,7 +13,7 @@ from operators.language.ports import KindCounts, RedactedText, Redactor
 from operators.numbers import NO_NUMBERS, Numbers
 from operators.options import Category
 from operators.statinit import Parser, facts_of, generic
-from schemas import Candidate, Facet, Injected, ItemFacts, OptOut
+from schemas import MAX_FACTS, Candidate, Facet, Fact, Injected, ItemFacts, OptOut
 from schemas.events import MAX_RANK_REASON
 from schemas.items import MAX_EXCERPT
 
@@ -183,12 +183,19 @@ def read_item(
     parser: Parser,
     privacy: Privacy,
     numbers: Numbers = NO_NUMBERS,
+    quoted: tuple[Fact, ...] = (),
     *,
     with_excerpt: bool = False,
 ) -> ReadItem:
-    """Parse an item without its private details; errors make it unreadable."""
+    """Parse an item without its private details; errors make it unreadable.
+
+    Quoted facts that the parser did not find follow the parsed ones.
+    """
     try:
         parsed = facts_of(generic.with_codes(candidate, numbers), parser, with_excerpt=with_excerpt)
+        if quoted:
+            both = dict.fromkeys((*parsed.facts, *quoted))
+            parsed = parsed.model_copy(update={"facts": tuple(both)[:MAX_FACTS]})
         facts, found = privacy.item(parsed, domain)
     except Exception as error:  # one title must not stop every list that shows it
         last = traceback.extract_tb(error.__traceback__)[-1]

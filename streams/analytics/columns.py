@@ -59,6 +59,7 @@ _COUNTED = "reinforced discovered weakened removed evicted pinned unpinned shift
 COLUMNS: Mapping[str, Mapping[str, ColumnSource]] = {
     "items": {
         **_of("item", "item_id title description"),
+        "quoted": "quoted.facts.value",
         # Not orjson: metadata may hold integers over 64 bits, and NaN or infinity, which are not JSON.
         "metadata": lambda event: to_json(event.item.metadata, inf_nan_mode="null").decode(),
     },

@@ -10,10 +10,11 @@ roles until they list it here.
 
 import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Literal, NamedTuple
 
+from schemas.items import Item
 from schemas.topics import APP_TOPICS, TOPICS
 from streams.analytics.rows import PUBLIC_TOPICS
 from streams.kafka.clients import unused_group
@@ -148,6 +149,8 @@ ROLES: dict[KafkaRole, Access] = {
 def grants(role: KafkaRole, settings: Settings) -> tuple[Grant, ...]:
     """Return the rules of a role in this deployment."""
     access = ROLES[role]
+    if role is KafkaRole.WORKER and settings.enrich == "llm":
+        access = replace(access, writes=(Item.TOPIC, *access.writes))
     created = ALL_TOPICS if access.creates_topics else ()
     topics: dict[Operation, tuple[str, ...]] = {
         "Read": access.reads,

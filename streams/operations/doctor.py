@@ -186,7 +186,8 @@ def snapshot(settings: Settings) -> Iterator[DoctorFinding]:
 
 def endpoint(settings: Settings) -> Iterator[DoctorFinding]:
     """Check the LLM's endpoint, key and model, if one is configured."""
-    if (settings.reasoner, settings.ranker, settings.extract_by) == ("rules", "deterministic", "rules"):
+    models = (settings.reasoner, settings.ranker, settings.extract_by, settings.enrich)
+    if models == ("rules", "deterministic", "rules", "off"):
         yield ok("LLM", "none is configured: rules handle everything")
         return
     shown = _CREDENTIALS.sub("***@", settings.llm_base_url or OPENAI_URL)

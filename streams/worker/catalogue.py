@@ -2,45 +2,107 @@
 
 import asyncio
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
-from schemas import BadRecord, Candidate, Item, Position, decode
+from confluent_kafka import Message
+
+from schemas import BadRecord, Candidate, Fact, Item, Position, QuotedFacts, decode
 from streams.caching import LruCache, compressed, decompressed
 from streams.kafka.follower import Follower
+from streams.kafka.scanner import int_of
 from streams.settings import Settings
+from streams.worker.enriched import is_enriched, same_app_record
 
 # An app may send an item and a list with it at the same time, and the topics are read independently.
 WAIT_SECONDS, POLL_SECONDS = 3.0, 0.05
 CACHED_ITEMS = 20_000
 
 
+class CatalogueEntry(NamedTuple):
+    """A key's newest record, compressed; None after a tombstone.
+
+    `partition` and `offset` are those of the last record read, also if it was late. `enriched` is the last record with
+    quoted facts: an app that sends its item again knows none.
+    """
+
+    partition: int
+    offset: int
+    value: bytes | None = None
+    enriched: bytes | None = None
+
+    @property
+    def record(self) -> bytes | None:
+        """The newest record."""
+        return None if self.value is None else decompressed(self.value)
+
+    def quoted(self, key: bytes) -> QuotedFacts | None:
+        """Return the last facts that a model quoted, maybe from another text."""
+        item = None if self.enriched is None else valid_item(key, decompressed(self.enriched))
+        return None if item is None else item.quoted
+
+
 class Catalogue(Follower):
     """The newest record of each item on the topic `items`, compressed; empty until `read_all`."""
 
     def __init__(self, settings: Settings) -> None:
-        super().__init__(settings, [Item.TOPIC], lambda message: self.apply(message.key() or b"", message.value()))
-        self._values: dict[bytes, bytes] = {}
+        super().__init__(settings, [Item.TOPIC], self._take)
+        self._entries: dict[bytes, CatalogueEntry] = {}
+        self._reached: dict[int, int] = {}
         self._decoded: LruCache[bytes, tuple[bytes, Item | None]] = LruCache(CACHED_ITEMS)
 
-    def apply(self, key: bytes, value: bytes | None) -> None:
-        """Apply a record of the topic; it is decoded on first use."""
+    def _take(self, message: Message) -> None:
+        self.apply(int_of(message.partition()), int_of(message.offset()), message.key() or b"", message.value())
+
+    def apply(self, partition: int, offset: int, key: bytes, value: bytes | None) -> None:
+        """Apply a record of the topic; it is decoded on first use.
+
+        A worker adds facts to the record that it has read. If an app has sent another record or a tombstone since, the
+        worker's is late and does not count.
+        """
+        before = self._entries.get(key)
+        is_own = value is not None and is_enriched(value)
         if value is None:
-            self._values.pop(key, None)
+            entry = CatalogueEntry(partition, offset)
+        elif is_own and before is not None and (before.record is None or not same_app_record(before.record, value)):
+            entry = before._replace(partition=partition, offset=offset)
         else:
-            self._values[key] = compressed(value)
+            packed, enriched = compressed(value), None if before is None else before.enriched
+            entry = CatalogueEntry(partition, offset, packed, packed if is_own else enriched)
+        self._entries[key] = entry
+        self._reached[partition] = offset
 
     def get(self, domain: str, item_id: str) -> Candidate | None:
         """Return an item of a domain; None without a valid newest record."""
+        item = self._item(domain, item_id)
+        return None if item is None else item.item
+
+    def quoted(self, domain: str, item_id: str) -> tuple[Fact, ...]:
+        """Return the facts that a model quoted from an item's text."""
+        item = self._item(domain, item_id)
+        return () if item is None or item.quoted is None else item.quoted.facts
+
+    def _item(self, domain: str, item_id: str) -> Item | None:
         key = item_id.encode()
-        value = self._values.get(key)
-        if value is None:
+        entry = self._entries.get(key)
+        if entry is None or entry.value is None:
             return None
         known = self._decoded.get(key)
-        if known is None or known[0] is not value:
-            known = value, _decode(decompressed(value), item_id)
+        if known is None or known[0] is not entry.value:
+            known = entry.value, valid_item(key, decompressed(entry.value))
             self._decoded.put(key, known)
         item = known[1]
-        return item.item if item is not None and item.domain == domain else None
+        return item if item is not None and item.domain == domain else None
+
+    def newest(self, key: bytes) -> bytes | None:
+        """Return the newest record of a key that counts, if any."""
+        entry = self._entries.get(key)
+        return None if entry is None else entry.record
+
+    async def entry(self, partition: int, offset: int, key: bytes) -> CatalogueEntry:
+        """Return a key's entry once a record of the topic has been read."""
+        while self._reached.get(partition, -1) < offset:  # noqa: ASYNC110 - a thread sets it
+            await asyncio.sleep(POLL_SECONDS)
+        return self._entries[key]
 
     async def unknown_item(self, record: Any, position: Position) -> str | None:
         """Return the first id alone in a list that is still unknown after a wait; None if all are known."""
@@ -54,9 +116,10 @@ class Catalogue(Follower):
         return None
 
 
-def _decode(value: bytes, item_id: str) -> Item | None:
+def valid_item(key: bytes, record: bytes) -> Item | None:
+    """Return the item of a record; None if it is not valid."""
     try:
-        item = decode(Item, value)
+        item = decode(Item, record)
     except BadRecord:  # the materializer reports it
         return None
-    return item if item.item.item_id == item_id else None
+    return item if item.item.item_id.encode() == key else None

@@ -20,13 +20,14 @@ from streams.kafka.clients import protocol_of, tls_context
 from streams.pseudonyms import FILE, is_shared
 from streams.settings import Settings
 from streams.worker import metrics
-from streams.worker.agents import contrast, evolve, listen, prior, propagate, rank, weigh
+from streams.worker.agents import contrast, enrich, evolve, listen, prior, propagate, rank, weigh
 from streams.worker.deps import Deps, Worker
 from streams.worker.reasoning.llm import (
     asks_models,
     close_clients,
     conversation_reader,
     correction_reader,
+    enricher_of,
     models_of,
     reasoner_of,
 )
@@ -80,6 +81,8 @@ def create(settings: Settings) -> Worker:
         deps.privacy,
         models.extract,
     )
+    if (enricher := enricher_of(settings)) is not None:
+        enrich.define(worker, reasoning, enricher)
     listener = listen.define(worker, reasoning.listen)
     prior.define(worker, evolve.define(worker, reasoning, listener))
     return worker
@@ -183,7 +186,7 @@ def max_model_seconds(settings: Settings) -> float:
     evolving = (settings.reasoner == "llm") + (settings.extract_by == "llm")
     orders = settings.rank_orders + 1 if settings.ranker != "deterministic" else 0
     ranking = (settings.extract_by == "llm") + orders
-    return question * max(evolving, ranking)
+    return question * max(evolving, ranking, settings.enrich == "llm")
 
 
 def add_tasks(app: Any, tables: Tables, deps: Deps) -> None:

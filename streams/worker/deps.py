@@ -37,7 +37,7 @@ class Deps:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.privacy = privacy_of(settings)
-        self._with_excerpts = settings.reasoner == "llm"
+        self._with_excerpts, self._enriches = settings.reasoner == "llm", settings.enrich == "llm"
         self.merge_limits = limits_of(settings)
         self.ring_limits = RingLimits(
             rankings=settings.open_rankings // SLOTS, waiting=settings.waiting_selections // SLOTS
@@ -56,7 +56,7 @@ class Deps:
         )
         self.global_skills, self.learned_weights = global_skills(settings), learned_weights(settings)
         self.items, self.catalogue = ItemGraph(settings, self.graph_limits), Catalogue(settings)
-        self._parsed: LruCache[tuple[str, str], tuple[Candidate, ItemFacts]] = LruCache(PARSED_ITEMS)
+        self._parsed: LruCache[tuple[str, str], tuple[Candidate, tuple[Fact, ...], ItemFacts]] = LruCache(PARSED_ITEMS)
 
     def listed_facts(self, domain: str, candidate: Candidate) -> ItemFacts:
         """Return the facts of an item in a list; an id alone has the catalogue's."""
@@ -76,18 +76,29 @@ class Deps:
         return with_mentioned(item, excerpt, quoted_values(skill))
 
     def facts_of(self, domain: str, candidate: Candidate) -> ItemFacts:
-        """Return the learnable facts of an item by the domain's parser, cached."""
+        """Return the learnable facts of an item by the domain's parser, cached.
+
+        They include those that a model quoted from the catalogue's item of this id.
+        """
         key = (domain, candidate.item_id)
+        quoted = self.catalogue.quoted(*key) if self._enriches else ()
         known = self._parsed.get(key)
         # `==` of pydantic models takes twice the time, and a choice compares ten items.
-        if known is not None and vars(known[0]) == vars(candidate):
-            return known[1]
+        if known is not None and known[1] == quoted and vars(known[0]) == vars(candidate):
+            return known[2]
+        facts = self.read(domain, candidate, quoted, with_excerpt=self._with_excerpts)
+        self._parsed.put(key, (candidate, quoted, facts))
+        return facts
+
+    def read(
+        self, domain: str, candidate: Candidate, quoted: tuple[Fact, ...] = (), *, with_excerpt: bool
+    ) -> ItemFacts:
+        """Parse an item without its private details."""
         parser, numbers = parser_for(domain, self.settings.parsers), self.settings.numbers.get(domain, {})
-        read = read_item(candidate, domain, parser, self.privacy, numbers, with_excerpt=self._with_excerpts)
+        read = read_item(candidate, domain, parser, self.privacy, numbers, quoted, with_excerpt=with_excerpt)
         _count_private(read.found)
         if read.failure:
             logger.warning("an item of %s cannot be read (%s): nothing is learned from it", domain, read.failure)
-        self._parsed.put(key, (candidate, read.facts))
         return read.facts
 
     def redact_instruction(self, instruction: str, domain: str) -> str:

@@ -32,6 +32,7 @@ OUTCOMES = {
     ),
     "propagate": ("gathered", "forgotten", "repeated"),
     "listen": (*(outcome.value for outcome in Listened), "given-up"),
+    "enrich": ("enriched", "skipped", "replaced", "restored", "unavailable"),
     "weigh": ("learned", "repeated", "frozen", *(action.value for action in WeightAction)),
 }
 SEEDED = "seeded"

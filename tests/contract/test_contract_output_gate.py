@@ -20,9 +20,11 @@ from operators.rank.listwise import render_prompt
 from operators.skill_document import skill_document
 from operators.slim import slim
 from operators.slim.llm import slim_question
+from operators.steps.enrich import enrich_question
 from schemas import Attribute, AttributeKind, Contrast, Facet, Fact, ItemFacts, PolicySkill, Profile, Tier
 from streams.language import RULES
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
+from streams.policies import DEFAULT_PRIVACY
 from tests.builders import a_contrast, a_skill, an_attribute, id_of, item_facts
 from tests.unit.graph.graph_builders import NOW, memory, taken
 from tests.unit.language.language_builders import a_chunk, a_correction
@@ -107,6 +109,13 @@ def chunk(value: str) -> str:
     return f"{asked.prompt} {asked.schema}"
 
 
+def enrichment(value: str) -> str:
+    item = items(value)[0].model_copy(update={"excerpt": f"A {PLAIN} film."})
+    asked = enrich_question(item, "films", OUTPUT_GATE, DEFAULT_PRIVACY)
+    assert asked is not None
+    return f"{asked.prompt} {asked.schema}"
+
+
 def policy(value: str) -> str:
     people = Population("books")
     for number in range(5):
@@ -125,6 +134,7 @@ PROMPTS: dict[str, Callable[[str], str]] = {
     "listen.v2": chunk,
     "rank-listwise.v1": ranking,
     "population.v1": policy,
+    "enrich.v1": enrichment,
 }
 TEXTS: dict[str, Callable[[str], str]] = {
     "slim skill": lambda value: slim(skill(value), 200, gate=OUTPUT_GATE).text,
@@ -146,6 +156,7 @@ BUILDERS = {
     "slim/llm.py",
     "language/correction_llm.py",
     "global_skill.py",
+    "steps/enrich.py",
 }
 """Where prompts are made; each takes `gate` and is in `PROMPTS`."""
 

@@ -16,7 +16,7 @@ from streams.http.app import application
 from streams.http.limits import Gate
 from streams.http.openapi import scopes_of
 from streams.http.tokens import Scope, TokensFile
-from streams.operations.acls import ROLES, KafkaRole, by_resource, commands, grants, union
+from streams.operations.acls import ROLES, Grant, KafkaRole, by_resource, commands, grants, union
 from streams.settings import Settings
 from tests.contract.test_contract_docs import ROOT, table
 
@@ -84,6 +84,16 @@ def test_only_workers_the_operator_and_exports_use_changelogs() -> None:
         for grant in grants(role, SETTINGS)
         if grant.name in internal and grant.operation in ("Read", "Write")
     } == {KafkaRole.WORKER, KafkaRole.OPERATOR, KafkaRole.RIGHTS}
+
+
+def test_workers_write_items_only_if_they_add_facts() -> None:
+    may = [
+        Grant("topic", "acme.items", "Write")
+        in grants(KafkaRole.WORKER, SETTINGS.model_copy(update={"enrich": enrich}))
+        for enrich in ("off", "llm")
+    ]
+
+    assert may == [False, True]
 
 
 def test_roles_take_new_topics_from_the_registry() -> None:

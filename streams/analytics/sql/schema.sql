@@ -1,7 +1,8 @@
 -- The catalogue: the newest entry per item
 CREATE TABLE items (
-    item_id VARCHAR PRIMARY KEY, domain VARCHAR, title VARCHAR, description VARCHAR, metadata VARCHAR, event_id VARCHAR,
-    occurred_at TIMESTAMP, logged_at TIMESTAMP, kafka_partition INTEGER, kafka_offset BIGINT);
+    item_id VARCHAR PRIMARY KEY, domain VARCHAR, title VARCHAR, description VARCHAR, quoted VARCHAR[],
+    metadata VARCHAR, event_id VARCHAR, occurred_at TIMESTAMP, logged_at TIMESTAMP, kafka_partition INTEGER,
+    kafka_offset BIGINT);
 
 -- Past positive events that feed the statistical prior
 CREATE TABLE interactions (

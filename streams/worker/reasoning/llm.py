@@ -13,9 +13,10 @@ from operators.language.correction_llm import LlmCorrectionReader
 from operators.language.extraction_llm import LlmExtractor
 from operators.rank.listwise import ListwiseRanker
 from operators.slim.llm import LlmExtract
+from operators.steps.enrich import LlmEnricher
 from streams.language import RULES
 from streams.llm import BreakerState, CallRecord, CircuitBreaker, Outcome
-from streams.policies import output_gate
+from streams.policies import output_gate, privacy_of
 from streams.settings import Settings
 from streams.worker import metrics
 
@@ -63,6 +64,12 @@ def conversation_reader(settings: Settings) -> LlmExtractor | None:
     if settings.reasoner == "rules":
         return None
     return LlmExtractor(shared_client(settings), gate=output_gate(settings), extractor=RULES)
+
+
+def enricher_of(settings: Settings) -> LlmEnricher | None:
+    """Return the model that quotes facts from items' texts, if any."""
+    asks = settings.enrich == "llm"
+    return LlmEnricher(shared_client(settings), output_gate(settings), privacy_of(settings)) if asks else None
 
 
 def models_of(settings: Settings) -> Models:

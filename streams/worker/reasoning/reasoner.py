@@ -74,7 +74,7 @@ class Reasoning:
         def by_rules(told: Provenance) -> Proposal:
             return replace(self._without_model.propose(contrast, skill), reasoned_by=told)
 
-        return await self._retry(lambda: self.reasoner.reason(contrast, skill), by_rules)
+        return await self.retry(lambda: self.reasoner.reason(contrast, skill), by_rules)
 
     async def select(self, skill: PolicySkill, budget: int, shares: Shares) -> SlimSelection | None:
         """Let the model select the slim skill's lines; the rules select where it is unavailable.
@@ -120,7 +120,7 @@ class Reasoning:
     ) -> Extraction:
         """Extract the user's statements from a chunk, by rules and the model.
 
-        `vocabulary` returns the facts of a domain that the words can name. Raises as `_retry` does.
+        `vocabulary` returns the facts of a domain that the words can name. Raises as `retry` does.
         """
         await asyncio.to_thread(language.warm_conversations)
         by_rules = language.RULES.extract(turns, card, vocabulary)
@@ -138,12 +138,20 @@ class Reasoning:
                 metrics.REASONER_FAILURES.labels(OnLlmFailure.RULES.value).inc()
                 return replace(by_rules, reasoned_by=Provenance(fallback=str(error)[:200]))
 
-        return await self._retry(
+        return await self.retry(
             ask, lambda by: replace(by_rules, reasoned_by=by.model_copy(update={"reasoner": "rules"}))
         )
 
-    async def _retry(self, ask: Callable[[], Awaitable[_Answer]], by_rules: Callable[[Provenance], _Answer]) -> _Answer:
+    async def retry(
+        self,
+        ask: Callable[[], Awaitable[_Answer]],
+        by_rules: Callable[[Provenance], _Answer],
+        *,
+        waits: bool = False,
+    ) -> _Answer:
         """Call `ask` until it answers, or return the answer of the rules.
+
+        With `waits`, it waits for an unavailable endpoint even if events may go without.
 
         Raises ReasonerFailed if the settings dead-letter events without an answer, and PartitionRevoked or Interrupted
         if the event's partition moves.
@@ -153,10 +161,12 @@ class Reasoning:
             try:
                 return await self._limited(ask)
             except ReasonerUnavailable as error:
-                metrics.REASONER_FAILURES.labels(self.on_failure.value).inc()
-                if self.on_failure is OnLlmFailure.DEAD_LETTER:
+                is_away = waits and isinstance(error, EndpointUnavailable)
+                action = OnLlmFailure.WAIT if is_away else self.on_failure
+                metrics.REASONER_FAILURES.labels(action.value).inc()
+                if action is OnLlmFailure.DEAD_LETTER:
                     raise ReasonerFailed(str(error)) from error
-                if self.on_failure is OnLlmFailure.RULES:
+                if action is OnLlmFailure.RULES:
                     return by_rules(Provenance(reasoner=self._without_model.name, fallback=str(error)[:200]))
                 failure = error
             self._waiting += 1
