@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 from confluent_kafka import Message
 
 from schemas import BadRecord, Candidate, Fact, Item, Position, QuotedFacts, decode
+from schemas.enriched import is_enriched, same_app_record
 from streams.caching import LruCache, compressed, decompressed
 from streams.kafka.follower import Follower
 from streams.kafka.scanner import int_of
 from streams.settings import Settings
-from streams.worker.enriched import is_enriched, same_app_record
 
 # An app may send an item and a list with it at the same time, and the topics are read independently.
 WAIT_SECONDS, POLL_SECONDS = 3.0, 0.05

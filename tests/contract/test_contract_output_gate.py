@@ -134,9 +134,9 @@ PROMPTS: dict[str, Callable[[str], str]] = {
     "listen.v2": chunk,
     "rank-listwise.v1": ranking,
     "population.v1": policy,
-    "enrich.v1": enrichment,
 }
 TEXTS: dict[str, Callable[[str], str]] = {
+    "question about an item": enrichment,
     "slim skill": lambda value: slim(skill(value), 200, gate=OUTPUT_GATE).text,
     "SKILL.md": lambda value: skill_document(skill(value), gate=OUTPUT_GATE),
     "facets": lambda value: str(

@@ -11,10 +11,10 @@ from functools import partial
 
 from operators.steps.enrich import EnrichQuestion, LlmEnricher, text_digest
 from schemas import Fact, Item
+from schemas.enriched import enriched_record, same_app_record
 from streams.worker import metrics
 from streams.worker.catalogue import CatalogueEntry, valid_item
 from streams.worker.deps import Worker
-from streams.worker.enriched import enriched_record, same_app_record
 from streams.worker.reasoning.reasoner import ReasonerFailed, Reasoning
 from streams.worker.runtime.batches import Batches, ConsumedRecord, batches_of
 from streams.worker.runtime.dispatch import KeyedExecutor, RecordDispatcher, RoutedEvent

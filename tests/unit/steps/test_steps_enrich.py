@@ -12,10 +12,10 @@ from operators.llm import MAX_PROMPT_TOKENS
 from operators.steps.enrich import DIMENSION, chosen_facts, enrich_question, text_digest
 from operators.tokens import count_tokens
 from schemas import Fact, Item, ItemFacts, decode, encode
+from schemas.enriched import enriched_record, is_enriched, same_app_record
 from schemas.items import MAX_QUOTED_FACTS
 from streams.policies import DEFAULT_GATE as GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
-from streams.worker.enriched import enriched_record, is_enriched, same_app_record
 from tests.builders import item_facts
 
 TEXT = (
@@ -70,13 +70,10 @@ def test_a_question_offers_no_order_title_or_known_fact() -> None:
     assert enrich_question(item(""), "films", GATE, PRIVACY) is None
 
 
-WORDS_OF_APPS = st.text(st.characters(codec="utf-8"))
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.floats() | st.integers(-(2**70), 2**70) | WORDS_OF_APPS,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS_OF_APPS, inner, max_size=3),
-    max_leaves=8,
-)
-RECORDS = st.dictionaries(st.sampled_from(["title", "quoted", "own", "item"]), VALUES).map(
+NAMES = st.text(st.characters(codec="utf-8"))
+VALUES = st.none() | st.booleans() | st.floats() | st.integers(-(2**70), 2**70) | NAMES
+NESTED = VALUES | st.lists(VALUES, max_size=3) | st.dictionaries(NAMES, VALUES | st.lists(VALUES), max_size=3)
+RECORDS = st.dictionaries(st.sampled_from(["title", "quoted", "own", "item"]), NESTED).map(
     lambda more: json.dumps({"event_id": "e1", **more}, indent=1).encode()
 )
 DIGEST = text_digest(item(TEXT))

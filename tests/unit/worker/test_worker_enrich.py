@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from schemas import Candidate, Contrast, Fact, Item, Ranking, Selection, decode, encode
-from streams.worker.enriched import enriched_record
+from schemas.enriched import enriched_record
 from streams.worker.reasoning.llm import close_clients
 from tests.fake_log import PREFIX, FakeDeployment, settings_in
 from tests.openai_server import Act, Do, OpenAiServer, threaded

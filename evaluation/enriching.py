@@ -1,6 +1,6 @@
 """Measures what a model adds per call: one call per item, or one per choice.
 
-    python -m benchmarks.enriching --data DIR [--items N] [--choices N] [--users N] [--results FILE]
+    python -m evaluation.enriching --data DIR [--items N] [--choices N] [--users N] [--results FILE]
 
 Reads the most taken items with a description (`SAGER_ENRICH=llm`), and asks the reasoner about choices among them
 (`SAGER_REASONER=llm`). Prints a JSON object for each: calls, facts of the texts per call, and the share of facts whose

@@ -9,7 +9,8 @@ from typing import Any
 
 from pydantic_core import from_json, to_json
 
-from schemas import Fact, QuotedFacts, derived_id
+from .codec import derived_id
+from .items import Fact, QuotedFacts
 
 
 def enriched_record(record: bytes, digest: str, facts: tuple[Fact, ...]) -> bytes:
