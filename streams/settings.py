@@ -165,6 +165,7 @@ class Settings(BaseSettings):
     )
     listen_tokens: int = Field(1_000, ge=50, le=8_000, description="Tokens of a conversation processed together.")
     listen_silence_seconds: float = Field(300.0, ge=0.5, le=86_400, description="Silence that ends a chunk.")
+    listen_memory: bool = Field(False, description="Show the card to the model that reads conversations.")
     session_idle_seconds: float = Field(7_200, ge=60, le=604_800, description="Silence that ends a session.")
     session_weight: float = Field(0.5, ge=0, le=8, description="Weight of a session's choices beside the long term.")
     privacy: bool = Field(True, description="Keep personal data and sensitive categories out of skills.")

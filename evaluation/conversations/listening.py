@@ -74,16 +74,18 @@ def _no_vocabulary(domain: str) -> tuple[Fact, ...]:
 
 
 class ModelListener:
-    """Understands chunks with a model, or by rules if it fails."""
+    """Understands chunks with a model, or by rules if it fails; with `has_memory` the model sees the card."""
 
-    def __init__(self, client: CachedClient, by: ReaderChoice) -> None:
+    def __init__(self, client: CachedClient, by: ReaderChoice, *, has_memory: bool = False) -> None:
         self._by = by
-        self._listening = LlmExtractor(client, extractor=RULES, gate=OUTPUT_GATE)
+        self._listening = LlmExtractor(client, extractor=RULES, gate=OUTPUT_GATE, has_memory=has_memory)
         self.unusable = 0
 
     async def listen(self, turns: Sequence[cards.Turn], card: Card | None) -> Extraction:
         """The findings about the person in a chunk."""
         rules = await by_rules(turns, card)
+        if self._by is ReaderChoice.RULES:
+            return rules
         try:
             model = await self._listening.listen(turns, card, _no_vocabulary)
         except ReasonerUnavailable:

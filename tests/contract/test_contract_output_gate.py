@@ -5,6 +5,7 @@ A new prompt or builder that is not among these fails the first tests.
 
 import ast
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from operators.global_skill import Population, policy_question
 from operators.graph import retrieve
 from operators.language.correction_llm import build_question as correction_question
 from operators.language.extraction_llm import build_question as chunk_question
+from operators.language.memory import remembered
 from operators.rank import RankTask
 from operators.rank.listwise import render_prompt
 from operators.skill_document import skill_document
@@ -25,7 +27,7 @@ from schemas import Attribute, AttributeKind, Contrast, Facet, Fact, ItemFacts, 
 from streams.language import RULES
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY
-from tests.builders import a_contrast, a_skill, an_attribute, id_of, item_facts
+from tests.builders import a_card, a_contrast, a_line, a_skill, an_attribute, id_of, item_facts
 from tests.unit.graph.graph_builders import NOW, memory, taken
 from tests.unit.language.language_builders import a_chunk, a_correction
 
@@ -116,6 +118,15 @@ def enrichment(value: str) -> str:
     return f"{asked.prompt} {asked.schema}"
 
 
+def card_memory(value: str) -> str:
+    card = a_card(a_line(PLAIN), a_line(value), a_line(value, dimension="director", domain="films"))
+    shown = remembered(card, NOW + timedelta(days=1), OUTPUT_GATE)
+    asked = chunk_question(a_chunk("Tea keeps me sane"), lambda _: (), extractor=RULES, memory=shown, **CALL)
+    assert asked is not None
+    assert asked.memory
+    return f"{asked.prompt} {asked.schema}"
+
+
 def policy(value: str) -> str:
     people = Population("books")
     for number in range(5):
@@ -137,6 +148,7 @@ PROMPTS: dict[str, Callable[[str], str]] = {
 }
 TEXTS: dict[str, Callable[[str], str]] = {
     "question about an item": enrichment,
+    "memory of a card": card_memory,
     "slim skill": lambda value: slim(skill(value), 200, gate=OUTPUT_GATE).text,
     "SKILL.md": lambda value: skill_document(skill(value), gate=OUTPUT_GATE),
     "facets": lambda value: str(

@@ -63,7 +63,9 @@ def conversation_reader(settings: Settings) -> LlmExtractor | None:
     """Return the model that reads conversations besides the rules, if any."""
     if settings.reasoner == "rules":
         return None
-    return LlmExtractor(shared_client(settings), gate=output_gate(settings), extractor=RULES)
+    return LlmExtractor(
+        shared_client(settings), gate=output_gate(settings), extractor=RULES, has_memory=settings.listen_memory
+    )
 
 
 def enricher_of(settings: Settings) -> LlmEnricher | None:
