@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -170,8 +170,9 @@ async def run(
     listen: Listener = by_rules,
     concurrency: int = 1,
     tell: Callable[[int], object] = int,
+    after: Callable[[Conversation], Awaitable[object]] | None = None,
 ) -> Totals:
-    """Play persons concurrently and sum up; `tell` receives the number done."""
+    """Play persons concurrently and sum up; `tell` receives the number done, `after` each person played."""
     found, done = Totals(), 0
 
     async def play(who: Person | Unreadable) -> None:
@@ -180,7 +181,9 @@ async def run(
             found.unreadable.append((who.path, who.why))
         else:
             try:
-                found.add(await simulate_person(who, listen))
+                found.add(played := await simulate_person(who, listen))
+                if after is not None:
+                    await after(played)
             except QualityError:  # the endpoint or the budget: no other person fares better
                 raise
             except Exception as error:

@@ -55,8 +55,6 @@ class _Maker:
         self._language = language
         self._first: list[Element] = []
         self._later: list[Element] = []
-        self._standing: list[str] = []
-        self._updates: dict[str, str] = {}
 
     def made(self) -> dict[str, Any]:
         topics = iter(self._topics)
@@ -84,9 +82,7 @@ class _Maker:
             "persona": "invented",
             "name": "Invented Person",
             "language": self._language,
-            "stereotypical_preferences": self._standing,
             "sensitive_information": secrets,
-            "preference_updates": self._updates,
             "conversations": conversations,
         }
 
@@ -97,8 +93,8 @@ class _Maker:
         if strength == "said":
             parts = (self._pick("small_talk"), _sentence(spoken), self._pick("asks"))
             spoken = " ".join(filter(None, parts))
-        self._standing.append(preference)
-        return self._element(preference, [spoken, self._pick("replies")], strength)
+        answer = self._phrases["because_likes"].format(x=value) if stance == "like" else topic["generic"]
+        return self._element(preference, [spoken, self._pick("replies")], strength, topic["query"], answer)
 
     def _update(self, topic: Mapping[str, Any], strength: str) -> None:
         older = self._stated(topic, "like", "said")
@@ -106,19 +102,18 @@ class _Maker:
         preference = self._pick("likes").format(x=new)
         key = "update" if strength == "said" else "update_implied"
         spoken = _sentence(self._pick(key).format(old=old, x=new))
-        newer = self._element(preference, [spoken, self._pick("replies")], strength)
+        answer = self._phrases["because_likes"].format(x=new)
+        newer = self._element(preference, [spoken, self._pick("replies")], strength, topic["query"], answer)
         newer |= {"updated": True, "prev_pref": older["preference"]}
-        self._standing[-1] = preference
-        self._updates[older["preference"]] = preference
         self._first.append(older)
         self._later.append(newer)
 
     def _forget(self, topic: Mapping[str, Any]) -> None:
         older = self._stated(topic, "like", "said")
         value, preference = self._value(topic, 0), older["preference"]
-        self._standing.pop()
         spoken = [topic["query"], self._phrases["because_likes"].format(x=value), self._pick("forget").format(x=value)]
-        element = self._element(f"Do not remember '{preference}' in memory", spoken, "said")
+        name = f"Do not remember '{preference}' in memory"
+        element = self._element(name, spoken, "said", topic["query"], topic["generic"])
         element |= {"pref_type": "ask_to_forget", "updated": True, "prev_pref": preference}
         self._first.append(older)
         self._later.append(element)
@@ -127,7 +122,8 @@ class _Maker:
         for topic in self._draw.sample(self._topics, OTHERS):
             value = self._value(topic, 4)
             spoken = [_sentence(self._pick("others_like").format(x=value)), self._pick("replies")]
-            element = self._element(self._pick("likes").format(x=value), spoken, "said")
+            preference = self._pick("likes").format(x=value)
+            element = self._element(preference, spoken, "said", topic["query"], topic["generic"])
             self._first.append(element | {"who": "others"})
 
     def _nothing(self) -> None:
@@ -150,7 +146,7 @@ class _Maker:
         element = {"preference": condition, "pref_type": "health_and_medical_conditions", "who": "self"}
         self._first.append({**element, "conversations": _turns([spoken, self._pick("replies")]), "updated": False})
 
-    def _element(self, preference: str, spoken: Sequence[str], strength: str) -> Element:
+    def _element(self, preference: str, spoken: Sequence[str], strength: str, query: str, answer: str) -> Element:
         return {
             "preference": preference,
             "pref_type": "stereotypical_pref",
@@ -158,6 +154,8 @@ class _Maker:
             "strength": strength,
             "conversations": _turns(spoken),
             "updated": False,
+            "user_query": {"role": "user", "content": query},
+            "correct_answer": _sentence(answer),
         }
 
     def _secrets(self) -> dict[str, str]:

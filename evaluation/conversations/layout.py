@@ -8,6 +8,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -55,6 +56,7 @@ class Talk:
 
     `preference` is in the third person, such as "Enjoys early walks"; for FORGET it is the one to be forgotten.
     `before` is the preference that it replaces, `secret` a value that must not be kept, `strength` `said` or `implied`.
+    `query` is a later question, which the preference changes the answer to, and `correct_answer` an example.
     """
 
     kind: str
@@ -66,6 +68,8 @@ class Talk:
     strength: str | None = None
     secret: str | None = None
     pref_type: str = ""
+    query: str = ""
+    correct_answer: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +208,18 @@ def _talk(kind: str, element: Mapping[str, Any]) -> Talk | None:
         strength=strength if strength in {"said", "implied"} else None,
         secret=_text(secret).partition(": ")[2] or _text(secret) or None,
         pref_type=pref_type,
+        query=_query(element.get("user_query")),
+        correct_answer=_text(element.get("correct_answer")),
     )
+
+
+def _query(value: object) -> str:
+    """The words of a question: a turn, its JSON, or a text."""
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        with suppress(ValueError, RecursionError):
+            value = json.loads(value)
+    turns = turns_of([value] if isinstance(value, dict) else value)
+    return turns[0].text if turns else ""
 
 
 def turns_of(value: object) -> tuple[SpokenTurn, ...]:

@@ -1,9 +1,11 @@
 """`sager eval stream`, `feedback` and `conversations`: users choose or talk."""
 
 import asyncio
+import sys
 from contextlib import aclosing, closing
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -106,13 +108,21 @@ def feedback(
         title = None
 
 
-@group.command(epilog=examples("sager eval conversations --invent people/ --held-out --json"))
+@group.command(
+    epilog=examples(
+        "sager eval conversations --invent people/ --held-out --json",
+        "sager eval conversations --data personamem/ --llm both --questions 10 --judge gpt-4o",
+    )
+)
 def conversations(
     ctx: typer.Context,
     data: Annotated[Path | None, typer.Option(help="The folder with one JSON file per person.", metavar="DIR")] = None,
     invent: Annotated[Path | None, typer.Option(help="Invent people here, and use them.", metavar="DIR")] = None,
     held_out: Annotated[bool, typer.Option("--held-out", help="Invent with the held-out templates.")] = False,
     llm: Annotated[str, typer.Option(help="The listener: rules, model, both.", metavar="HOW")] = "rules",
+    memory: Annotated[bool, typer.Option("--memory", help="Show the model the card, as SAGER_LISTEN_MEMORY.")] = False,
+    questions: Annotated[int, typer.Option(min=0, help="Open questions per person, to a model.", metavar="N")] = 0,
+    judge: Annotated[str | None, typer.Option(help="Their judge. [default: the same model]", metavar="MODEL")] = None,
     people: People = None,
     budget_calls: Budget = None,
     seed: Annotated[int, typer.Option(help="The seed of the invented people.")] = 0,
@@ -121,7 +131,8 @@ def conversations(
     """Measure the correct and forbidden lines on cards after conversations.
 
     Reads raw files of PersonaMem-v2, or invented ones in the same layout (docs/datasets.md). With --llm model or both,
-    the endpoint of SAGER_LLM_* reads chunks; its replies are cached. docs/quality.md explains the figures.
+    the endpoint of SAGER_LLM_* reads chunks; with --questions it answers the files' questions with and without the
+    card, and a model of the endpoint judges both. Its replies are cached. docs/quality.md explains the figures.
     """
     if (data is None) == (invent is None):
         raise typer.BadParameter("name one of --data and --invent", ctx, param_hint="--data")
@@ -130,47 +141,74 @@ def conversations(
     from evaluation.conversations.listening import ReaderChoice  # noqa: PLC0415
 
     by = choices_of(llm, ReaderChoice, "--llm", ctx)[0]
+    if questions:
+        require_extra(*REQUIRED_EXTRA)
     if invent is not None:
         write(invent, people or PEOPLE, seed, held_out=held_out)
     folder = invent or data
     assert folder is not None  # noqa: S101 - one of both is given
-    total = len(files(folder))
+    total = min(len(files(folder)), people or sys.maxsize)
     with ProgressBars() as progress:
 
         def show_progress(done: int) -> None:
-            progress.update("people", done, max(done, min(total, people or total)))
+            progress.update("people", done, max(done, total))
 
-        found, unusable = asyncio.run(_run(read(folder, people), by, budget_calls, show_progress))
+        model = _Model(by, memory, questions, judge, budget_calls, seed)
+        found, lines = asyncio.run(model.run(read(folder, people), show_progress))
+    _note_losses(found)
+    counts = {"unreadable": len(found.unreadable), "failed": len(found.failed)}
+    print_lines([{"line": "summary", "llm": llm, "memory": memory, **counts, **found.shares()}], as_json)
+    if lines:
+        print_lines(lines, as_json)
+    if found.failed:
+        raise typer.Exit(1)
+
+
+def _note_losses(found: "Totals") -> None:
     for path, why in found.unreadable:
         note(f"{path}: {why}")
     for who, error in found.failed:
         note(f"{who} failed: {error}")
     for why, times in found.skipped.items():
         note(f"{times:,} {why}")
-    if unusable:
-        note(f"{unusable:,} answers of the model were unusable and replaced by the rules")
-    counts = {"unreadable": len(found.unreadable), "failed": len(found.failed)}
-    print_lines([{"line": "summary", "llm": llm, **counts, **found.shares()}], as_json)
-    if found.failed:
-        raise typer.Exit(1)
 
 
-async def _run(
-    persons: "Iterator[Person | Unreadable]",
-    by: "ReaderChoice",
-    budget_calls: int | None,
-    show_progress: "Callable[[int], None]",
-) -> "tuple[Totals, int]":
-    """Return the totals and the number of unusable answers."""
-    from evaluation.conversations.figures import run  # noqa: PLC0415
+@dataclass(frozen=True)
+class _Model:
+    """The part of a model in conversations: it reads them, answers questions, and judges the answers."""
 
-    if by.value == "rules":
-        return await run(persons, tell=show_progress), 0
-    from evaluation.conversations.listening import ModelListener  # noqa: PLC0415
-    from evaluation.replies import Replies, client_of  # noqa: PLC0415
+    by: "ReaderChoice"
+    memory: bool
+    questions: int
+    judge: str | None
+    budget_calls: int | None
+    seed: int
 
-    with closing(Replies(FOLDER / CONVERSATIONS, budget_calls)) as replies:
-        async with aclosing(client_of(settings(), replies)) as client:
-            model = ModelListener(client, by)
-            totals = await run(persons, listen=model.listen, concurrency=PEOPLE_AT_ONCE, tell=show_progress)
-            return totals, model.unusable
+    async def run(
+        self, persons: "Iterator[Person | Unreadable]", show_progress: "Callable[[int], None]"
+    ) -> "tuple[Totals, list[dict[str, Any]]]":
+        """Return the totals, and the lines of the questions; unusable answers are noted."""
+        from evaluation.conversations.figures import run  # noqa: PLC0415
+
+        if self.by.value == "rules" and not self.questions:
+            return await run(persons, tell=show_progress), []
+        from evaluation.conversations.listening import ModelListener  # noqa: PLC0415
+        from evaluation.replies import Replies, client_of  # noqa: PLC0415
+
+        given, asked, after = settings(), None, None
+        at_once = min(PEOPLE_AT_ONCE, given.in_flight)
+        of_judge = given.model_copy(update={"llm_model": self.judge or given.llm_model})
+        with closing(Replies(FOLDER / CONVERSATIONS, self.budget_calls)) as replies:
+            async with aclosing(client_of(given, replies)) as client, aclosing(client_of(of_judge, replies)) as judge:
+                model = ModelListener(client, self.by, has_memory=self.memory)
+                if self.questions:
+                    from evaluation.conversations.questions import OpenQuestions  # noqa: PLC0415
+
+                    asked = OpenQuestions(client, judge, self.questions, self.seed)
+                    after = asked.ask
+                totals = await run(persons, listen=model.listen, concurrency=at_once, tell=show_progress, after=after)
+        if model.unusable:
+            note(f"{model.unusable:,} answers of the model were unusable and replaced by the rules")
+        if asked is not None and asked.unusable:
+            note(f"{asked.unusable:,} questions without a usable answer and verdict are left out")
+        return totals, [] if asked is None else list(asked.lines())

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,6 +16,7 @@ from evaluation.conversations.figures import Totals, figures_of, stored
 from evaluation.conversations.invented import person as invented
 from evaluation.conversations.layout import Person, Unreadable, person, read, turns_of
 from evaluation.conversations.listening import Conversation, simulate_person
+from evaluation.conversations.questions import questions_of
 from evaluation.conversations.truth import claims, matches
 from operators.cards.lines import line_id
 from schemas import Card, CardLine, Speaker, Stance
@@ -67,16 +70,16 @@ def asked(tmp_path, monkeypatch):
         monkeypatch.setenv("SAGER_LLM_ATTEMPTS", "1")
         told = runner.invoke(app, ["eval", "conversations", "--invent", "people", "--people", "2", "--json", *given])
         assert told.exit_code == 0, told.output
-        return json.loads(told.stdout.splitlines()[-1]), told.stderr
+        return [json.loads(line) for line in told.stdout.splitlines()]
 
     return ask
 
 
 def test_a_repeated_run_uses_cached_replies_only(asked):
     with threaded(OpenAiServer()) as server:
-        first, _ = asked(server, "--llm", "both")
+        [first] = asked(server, "--llm", "both")
         bodies = len(server.bodies)
-        again, _ = asked(server, "--llm", "both")
+        [again] = asked(server, "--llm", "both")
 
         assert bodies == len(server.bodies) > 0
     assert first["llm"] == "both"
@@ -248,3 +251,65 @@ def test_sensitive_values_are_found_in_any_spacing(value, words, is_found):
     counts = figures_of(played(who, line("green tea", words=words))).counts
 
     assert (counts["sensitive"], counts["sensitive_kept"]) == (1, int(is_found))
+
+
+def test_questions_are_about_standing_forgotten_and_others_preferences():
+    who = person(
+        "anna",
+        {
+            "conversations": {
+                "chat": [
+                    element("Likes rowing", "I love rowing.", user_query='{"role": "user", "content": "Which sport?"}'),
+                    element("Likes chess", "I love chess.", user_query={"role": "user", "content": "Which game?"}),
+                    update("Likes ludo", "Likes chess", "I love ludo now.") | {"user_query": "Which game?"},
+                    element("Likes opera", "Bo loves opera.", who="others", user_query="Which music?"),
+                    element("Likes jazz", "I love jazz.", user_query="Which club?"),
+                    forget("Likes jazz", "Forget that I love jazz.") | {"user_query": "Which club?"},
+                    element("Likes tea", "I love tea."),
+                    element("Has migraine", "It hurts.", pref_type="health_and_medical_conditions", user_query="What?"),
+                ]
+            }
+        },
+    )
+
+    assert [(each.query, each.preference, each.is_wanted) for each in questions_of(who)] == [
+        ("Which sport?", "Likes rowing", True),
+        ("Which game?", "Likes ludo", True),
+        ("Which music?", "Likes opera", False),
+        ("Which club?", "Likes jazz", False),
+    ]
+
+
+class Examiner(OpenAiServer):
+    """Answers with the card's first line, if it has one, and judges by the word `like` in the answer alone."""
+
+    def _answer(self, body, act):
+        prompt = body["messages"][-1]["content"]
+        line = re.search(r"<card>\n.*\n- (.*)", prompt)
+        said = re.search(r"<answer>\n(.*)\n</answer>", prompt)
+        says = {"answer": line[1] if line else "no idea", "verdict": "yes" if said and "like" in said[1] else "no"}
+        return super()._answer(body, replace(act, says=says))
+
+
+def test_the_card_reaches_the_answer_and_the_judge_is_blind(asked):
+    with threaded(Examiner()) as server:
+        _, followed, left_out = asked(server, "--questions", "30", "--judge", "strict")
+        prompts = [(body["model"], body["messages"][-1]["content"]) for body in server.bodies]
+        bodies = len(server.bodies)
+        asked(server, "--questions", "30", "--judge", "strict")
+
+        assert len(server.bodies) == bodies, "all replies were cached"
+    judged = [prompt for model, prompt in prompts if model == "strict"]
+    answered = [prompt for model, prompt in prompts if model == "fake"]
+    assert any("<card>" in prompt and "\n- likes " in prompt for prompt in answered)
+    assert any("<card>" not in prompt for prompt in answered)
+    assert (followed["kind"], left_out["kind"]) == ("preference followed", "left out")
+    assert (followed["with_card"], followed["without_card"], followed["ci95"]) == (1, 0, [1, 1])
+    # Here a yes is bad.
+    assert (left_out["with_card"], left_out["without_card"], left_out["difference"]) == (0, 1, -1)
+    assert (followed["people"], left_out["people"]) == (2, 2)
+    parts = [re.fullmatch(r"(.*<answer>\n)(.*)(\n</answer>.*)", prompt, re.DOTALL).groups() for prompt in judged]
+    of_card, of_none = (
+        {(a, c) for a, answer, c in parts if (answer == "no idea") is is_none} for is_none in (False, True)
+    )
+    assert of_card == of_none, "but for the answer, both arms look the same to the judge"
