@@ -28,8 +28,7 @@ from typing import Any, TypeVar, cast
 from operators.admission import reject_reason
 from operators.contrast import ContrastEffects, join_ranking, join_selection, slot_of
 from operators.evolve.proposals import CountsReasoner
-from operators.steps import EvolveState, EvolveStep
-from operators.steps.evolve import SkillVersion
+from operators.steps.evolve import EvolveState, EvolveStep, SkillVersion
 from schemas import OpenRankings, PolicySkill, Position, SkillDiff, compound_key, decode, encode
 from schemas.events import Contrast, Ranking, Selection
 from streams.local.demo import catalogue

@@ -35,7 +35,7 @@ from evaluation.stream import choose, in_order, simulate_user
 from operators.history import miss_saved
 from operators.learning.number_lines import number_line_id
 from schemas import Attribute, AttributeSource, ItemFacts, Tier
-from streams.importers import Visit
+from streams.importers.dataset import Visit
 
 LATER = 40
 SLIP = 0.1

@@ -8,7 +8,8 @@ from operators.contrast import ContrastEffects, RingLimits, join_ranking, join_s
 from operators.evolve.proposals import CountsReasoner
 from operators.language.privacy import read_item
 from operators.statinit import parser_for
-from operators.steps import EvolveState, EvolveStep, SkillStart
+from operators.steps.evolve import EvolveState, EvolveStep
+from operators.steps.prior import SkillStart
 from schemas import Candidate, ItemFacts, Model, OpenRankings, Position, SlimSkill, decode, encode
 from schemas.diffs import PolicySkill, SkillDiff
 from schemas.events import Contrast, Ranking, Selection

@@ -17,8 +17,9 @@ from operators.contrast import RingLimits, join_ranking, join_selection, slot_of
 from operators.evolve.proposals import CountsReasoner
 from operators.graph.items import GraphLimits
 from operators.statinit import BUILT_IN, facts_of
-from operators.steps import EvolveState, EvolveStep, SkillStart
 from operators.steps import prior as past
+from operators.steps.evolve import EvolveState, EvolveStep
+from operators.steps.prior import SkillStart
 from schemas import Candidate, Memory, Model, ModelT, OpenRankings, PolicySkill, Position, Profile, compound_key, encode
 from schemas.events import Interaction, Ranking, Selection
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE

@@ -14,7 +14,7 @@ import sys
 import time
 
 from operators.attributes import from_fact
-from operators.graph import Retrieved
+from operators.graph.facets import Retrieved
 from operators.learning.tradeoffs import pair
 from operators.steps.rank import RankStep
 from operators.weights import RankWeights

@@ -20,8 +20,8 @@ from operators.attributes import fact_id
 from operators.evolve.proposals import CountsReasoner
 from operators.language.privacy import read_item
 from operators.statinit import parser_for
-from operators.steps import EvolveState, EvolveStep, SkillStart
-from operators.steps.prior import PriorState, PriorStep
+from operators.steps.evolve import EvolveState, EvolveStep
+from operators.steps.prior import PriorState, PriorStep, SkillStart
 from schemas import Contrast, Interaction, ItemFacts, Position, Profile, SkillChangeKind
 from streams.local.demo import catalogue, people
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE

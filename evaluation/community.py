@@ -9,7 +9,7 @@ from evaluation.dataset import Sequences
 from evaluation.simulation import Progress
 from evaluation.split import Split
 from operators.global_skill import Population, global_skill
-from operators.graph import Retrieved
+from operators.graph.facets import Retrieved
 from operators.graph.items import (
     GraphLimits,
     add_taken,
@@ -22,8 +22,8 @@ from operators.graph.items import (
 from operators.graph.neighbours import ItemSummary, Neighbourhood, neighbourhood_of
 from operators.learning.prior import observe
 from operators.statinit import facts_of, parser_for
-from operators.steps import SkillStart
 from operators.steps import rank as ranking
+from operators.steps.prior import SkillStart
 from schemas import Candidate, Contrast, Domain, GlobalSkill, Interaction, ItemFacts, UserId, derived_id
 from schemas.state import ItemMemory, Memory, Profile, Taker
 from streams.importers.dataset import BEGINNING, Visit

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from schemas import Candidate
-from streams.importers import Visit, load
+from streams.importers.dataset import Visit
+from streams.importers.loader import load
 
 # The number of items beside the taken one.
 NEGATIVES = 9

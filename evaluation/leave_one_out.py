@@ -21,7 +21,7 @@ from evaluation.simulation import Progress, no_progress, side_by_side, simulate
 from evaluation.skill_arms import NO_SKILL, PRIOR, SAGER, STREAM_RULES, Rule, SkillArm
 from evaluation.split import Case, Split
 from evaluation.stream import choose, interleaved
-from operators.graph import Retrieved
+from operators.graph.facets import Retrieved
 from schemas import GlobalSkill
 from streams.importers.dataset import BEGINNING, Visit
 

@@ -8,8 +8,8 @@ from evaluation.exceptions import QualityError
 from evaluation.plans import Choice, Plan
 from operators.statinit import facts_of, parser_for
 from schemas import Candidate, GlobalSkill, derived_id
-from streams.importers import LoggedList, Visit, load
-from streams.importers.dataset import BEGINNING
+from streams.importers.dataset import BEGINNING, LoggedList, Visit
+from streams.importers.loader import load
 
 
 def logged_plan(path: Path, mapping: str | None = None, domain: str | None = None) -> Plan:

@@ -14,9 +14,9 @@ from evaluation.community import Community
 from evaluation.dataset import NEGATIVES, Sequences, generator, sequences
 from evaluation.exceptions import QualityError
 from evaluation.simulation import Progress, no_progress
-from operators.graph import Retrieved
+from operators.graph.facets import Retrieved
 from schemas import Candidate, GlobalSkill, ItemFacts, derived_id
-from streams.importers import Visit
+from streams.importers.dataset import Visit
 
 # The number of items that a recommender picks ten from.
 EXPOSED_OF = 30

@@ -18,7 +18,7 @@ import orjson
 from evaluation.exceptions import BudgetSpent, NoReply, QualityError
 from operators.evolve.proposals import ReasonerUnavailable
 from operators.llm import prompt_hash
-from streams.llm import CallRecord, Outcome, Reply
+from streams.llm.calls import CallRecord, Outcome, Reply
 from streams.llm.client import LlmClient
 from streams.settings import Settings
 

@@ -19,9 +19,10 @@ from operators.learning.choice_model import ListFeatures
 from operators.learning.evidence import to_fixed_point
 from operators.learning.outcomes import outcome_of
 from operators.options import EvolveMode
-from operators.steps import EvolveState, EvolveStep, Reason, SkillStart, learn
 from operators.steps import prior as interactions
 from operators.steps import rank as ranking
+from operators.steps.evolve import EvolveState, EvolveStep, Reason, learn
+from operators.steps.prior import SkillStart
 from operators.weights import DEFAULT_WEIGHTS, RankWeights, softmax
 from schemas import (
     Abstention,
@@ -36,7 +37,7 @@ from schemas import (
     derived_id,
 )
 from schemas.base import Domain, UserId
-from streams.importers import Visit
+from streams.importers.dataset import Visit
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
 

@@ -19,7 +19,8 @@ from evaluation.dataset import NEGATIVES, Negatives, Pool, generator, sample, sh
 from evaluation.exceptions import QualityError
 from operators.statinit import facts_of, parser_for
 from schemas import Candidate, ItemFacts
-from streams.importers import Dataset, Visit, load
+from streams.importers.dataset import Dataset, Visit
+from streams.importers.loader import load
 
 # Without a file of candidates, the minimum number of visits of a tested user.
 MIN_VISITS = 5

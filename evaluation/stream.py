@@ -13,7 +13,7 @@ from evaluation.measures import Places, growth_rate, minus, summary
 from evaluation.plans import Choice, Plan
 from evaluation.simulation import Progress, Turn, no_progress, simulate
 from evaluation.skill_arms import FORMER, PRIOR, RankBy, RankedArm, Rule, SkillArm
-from streams.importers import Visit
+from streams.importers.dataset import Visit
 
 # A chance below this counts as this, so that one surprise does not decide a mean.
 _LEAST_CHANCE = 1e-6

@@ -13,10 +13,11 @@ from typing import Final
 from operators.attributes import RankedLine, ranked_lines
 from operators.contrast import ndcg_gain
 from operators.evolve.proposals import ReasonerUnavailable
+from operators.learning.choice_model import ListFeatures
 from operators.learning.fold import initial_skill, merge
-from operators.rank import ListFeatures, facet_weights, rank
+from operators.rank.deterministic import facet_weights, rank
 from operators.slim.selection import SlimSelection
-from operators.steps import EvolveState, EvolveStep, Reason
+from operators.steps.evolve import EvolveState, EvolveStep, Reason
 from operators.weights import DEFAULT_WEIGHTS
 from schemas import BadRecord, Contrast, PolicySkill, SkillCommand, SkillDiff, decode
 from schemas.diffs import NumberSums

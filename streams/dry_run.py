@@ -13,7 +13,7 @@ from operators.language.privacy import read_item
 from operators.learning.fold import initial_skill
 from operators.stated import describe_statement
 from operators.statinit import parser_for, vocabulary_for
-from operators.steps import EvolveEffects, EvolveState, EvolveStep
+from operators.steps.evolve import EvolveEffects, EvolveState, EvolveStep
 from operators.steps.listen import ListenState, ListenStep
 from schemas import Candidate, Event, Item, ItemFacts, OpenRankings, OptOut, PolicySkill, Position
 from schemas.events import Feedback, Interaction, Ranking, RankRequest, Selection

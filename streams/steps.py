@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from operators.learning.feedback import SignalWeights
 from operators.learning.limits import DEFAULT_LIMITS, MergeLimits
-from operators.steps import EvolveStep
+from operators.steps.evolve import EvolveStep
 from operators.steps.rank import RankStep
 from streams.policies import output_gate, privacy_of
 from streams.settings import Settings

@@ -15,7 +15,7 @@ from operators.admission import contrast_id
 from operators.contrast import arm_of, join_ranking, join_selection
 from operators.evolve.proposals import CountsReasoner, Proposal, RulesReasoner, validate
 from operators.global_skill import Population
-from operators.graph import retrieve
+from operators.graph.facets import retrieve
 from operators.graph.items import GraphLimits, add_taken, add_touch, neighbour_of, takers_of, touch_items
 from operators.graph.neighbours import ItemSummary, Neighbourhood, neighbourhood_of
 from operators.language.corrections import understand
@@ -27,7 +27,7 @@ from operators.learning.limits import fit_seed
 from operators.learning.prior import observe, statinit
 from operators.learning.update import resolve_choice
 from operators.seals import seal_record
-from operators.slim import slim
+from operators.slim.rules import slim
 from operators.statinit import facts_of, parser_for
 from operators.steps.evolve import EvolveState, EvolveStep
 from operators.steps.rank import NO_STATEMENTS, RankStep

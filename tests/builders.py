@@ -9,12 +9,13 @@ from typing import Any
 from operators.attributes import attribute_id
 from operators.evolve.proposals import Proposal, validate
 from operators.language.output_policy import OutputGate, Rejection
+from operators.learning.choice_model import ListFeatures
 from operators.learning.document import SECTIONS, _strategy_lines, format_line
 from operators.learning.evidence import proof_for_tier
 from operators.learning.fold import merge
 from operators.learning.limits import DEFAULT_LIMITS, MergeLimits
 from operators.learning.tiers import resolve_tiers
-from operators.rank import ListFeatures, Score, rank
+from operators.rank.deterministic import Score, rank
 from operators.weights import DEFAULT_WEIGHTS, RankWeights
 from schemas import Candidate, Card, CardLine, Fact, ItemFacts, OpenRankings, PolicySkill, Position, SkillDiff, Stance
 from schemas.commands import Action, SkillCommand, SkillLineInput

@@ -15,12 +15,13 @@ from operators.attributes import fact_ids
 from operators.contrast import reverse_rank
 from operators.evolve.proposals import CountsReasoner
 from operators.fit.acceptance import KnownFacts
-from operators.graph import Retrieved
+from operators.graph.facets import Retrieved
 from operators.language.corrections import understand
 from operators.stated import live_statements, statement_id
 from operators.statinit import facts_of, parser_for
-from operators.steps import EvolveState, EvolveStep, SkillStart, learn
 from operators.steps import rank as ranking
+from operators.steps.evolve import EvolveState, EvolveStep, learn
+from operators.steps.prior import SkillStart
 from schemas import Candidate, Correction, Directive, Domain, ItemFacts, PolicySkill, Stance, UserId, derived_id
 from schemas.events import Abstention, ClarifyingQuestion, Contrast, Fit
 from streams.language import RULES

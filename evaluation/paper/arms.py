@@ -24,16 +24,15 @@ from evaluation.stream import choose
 from operators.attributes import RankedLine
 from operators.evolve.llm import LlmReasoner
 from operators.evolve.proposals import Proposal, ReasonerUnavailable, RulesReasoner
-from operators.graph import Retrieved
+from operators.graph.facets import Retrieved
 from operators.options import EvolveMode
-from operators.rank import RankTask
-from operators.rank.listwise import ListwiseRanker
+from operators.rank.listwise import ListwiseRanker, RankTask
 from operators.slim.llm import LlmExtract
 from operators.slim.statements import typed_line
-from operators.steps import EvolveStep
+from operators.steps.evolve import EvolveStep
 from schemas import Contrast, PolicySkill
 from schemas.skills import SlimLine
-from streams.importers import Visit
+from streams.importers.dataset import Visit
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from streams.settings import Settings

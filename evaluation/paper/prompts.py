@@ -17,8 +17,7 @@ from operators.graph.prune import Neighbours, domain_prune
 from operators.language.output_policy import trusted_facet_words
 from operators.llm import MAX_PROMPT_TOKENS, ModelClient, ask, strict_object
 from operators.prompts import as_data
-from operators.rank import RankTask
-from operators.rank.listwise import candidate_keys, presentations, render_prompt
+from operators.rank.listwise import RankTask, candidate_keys, presentations, render_prompt
 from operators.steps.rank import RankState
 from schemas import AttributeSource, Contrast, Facet, PolicySkill, Tier
 from schemas.skills import Evidence

@@ -1,5 +1,1 @@
 """Retrieve (paper 2.2, Algorithm 1 lines 4-5): neighbours and shared facets."""
-
-from operators.graph.facets import Retrieved, retrieve
-
-__all__ = ["Retrieved", "retrieve"]

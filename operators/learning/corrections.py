@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from operators.attributes import fact_ids
 from operators.evolve.proposals import refused_change
-from operators.fit import update_beliefs
+from operators.fit.acceptance import update_beliefs
 from operators.language.corrections import COUNTS_AS_CHOICE, LEARNING_STOPPED, SUPERSEDED, explanation
 from operators.language.ports import Interpretation, ReadDirective
 from operators.language.privacy import Privacy

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from operators.attributes import fact_ids
 from operators.evolve.proposals import COUNTS
-from operators.fit import update_beliefs
+from operators.fit.acceptance import update_beliefs
 from operators.language.privacy import Privacy
 from operators.learning.evidence import ListEvidence, inactivity_decay
 from operators.learning.lesson import lesson_of, visit_evidence

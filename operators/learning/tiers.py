@@ -6,7 +6,7 @@ from typing import Any
 
 from operators.attributes import fact_id, from_fact
 from operators.evolve.proposals import CountedContrast, Proposal, ValidatedProposal, refused_change
-from operators.fit import beliefs_after_choice
+from operators.fit.acceptance import beliefs_after_choice
 from operators.habit_directions import is_habit
 from operators.learning.evidence import is_counted, is_protected
 from operators.learning.fold import next_diff

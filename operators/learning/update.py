@@ -11,7 +11,7 @@ from typing import Any
 from operators.attributes import fact_id, fact_ids, from_fact, hypotheses_of, ranked_lines
 from operators.evolve.proposals import COUNTS, ValidatedProposal, refused_change
 from operators.evolve.quotes import with_quoted
-from operators.fit import beliefs_after_choice
+from operators.fit.acceptance import beliefs_after_choice
 from operators.learning.document import fits_document
 from operators.learning.evidence import (
     DRIFT_ROUNDS,

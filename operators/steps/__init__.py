@@ -3,17 +3,3 @@
 An agent reads the state, steps once, and applies the effects. The worker, the evaluation, what-if, the benchmarks and
 the oracle of the fault tests call the same steps.
 """
-
-from operators.steps.evolve import EvolveEffects, EvolveOutcome, EvolveState, EvolveStep, PreparedChoice, Reason, learn
-from operators.steps.prior import SkillStart
-
-__all__ = [
-    "EvolveEffects",
-    "EvolveOutcome",
-    "EvolveState",
-    "EvolveStep",
-    "PreparedChoice",
-    "Reason",
-    "SkillStart",
-    "learn",
-]

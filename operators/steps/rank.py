@@ -5,18 +5,16 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from operators.attributes import RankedLine, ranked_lines
-from operators.fit import fit_list
-from operators.graph import Retrieved, retrieve
+from operators.fit.model import fit_list
+from operators.graph.facets import Retrieved, retrieve
 from operators.graph.neighbours import Neighbourhood
 from operators.language.output_policy import OutputGate
 from operators.language.privacy import Privacy
-from operators.language.words import keywords
+from operators.language.words import keywords, relevant_to
 from operators.learning.choice_model import ListFeatures
 from operators.learning.none_taken import with_none
-from operators.rank import facet_weights
-from operators.rank.deterministic import NO_CONSTRAINTS, Constraints, instruction_match, rank
-from operators.slim import relevant_to, slim
-from operators.slim.rules import Shares
+from operators.rank.deterministic import NO_CONSTRAINTS, Constraints, facet_weights, instruction_match, rank
+from operators.slim.rules import Shares, slim
 from operators.slim.statements import with_session
 from operators.stated import (
     is_doubtful,

@@ -12,7 +12,7 @@ from streams.cli.options import AsJson, Bootstrap, connected_settings, examples
 from streams.cli.output import ProgressBars, note, print_fields, print_json
 
 if TYPE_CHECKING:
-    from streams.importers import Dataset
+    from streams.importers.dataset import Dataset
     from streams.settings import Settings
 
 _EVERY = 200
@@ -42,7 +42,7 @@ def import_(
     Histories feed the prior; a list becomes a ranking and a selection. docs/datasets.md has the mappings. Events that
     Kafka still has are not sent again, so a repeated import continues an interrupted one.
     """
-    from streams.importers import load  # noqa: PLC0415
+    from streams.importers.loader import load  # noqa: PLC0415
 
     began = time.monotonic()
     data = load(path, limit_users, domain=domain, min_rating=min_rating, mapping=mapping)

@@ -13,7 +13,7 @@ from operators.audit import FaultKind, audit_skill
 from operators.graph.items import without_foreign
 from operators.learning.fold import OutOfOrder, merge
 from operators.seals import seal_record
-from operators.slim import slim
+from operators.slim.rules import slim
 from schemas import BadRecord, ItemMemory, PolicySkill, SkillDiff, SlimSkill, compound_key, decode, encode
 from streams.exceptions import NotProduced, TopicsDiffer
 from streams.kafka.consumer_group import no_workers

@@ -14,7 +14,7 @@ from operators.audit import without_seals
 from operators.evolve.proposals import without_model
 from operators.learning.evidence import to_fixed_point
 from operators.learning.fold import OutOfOrder
-from operators.steps import Reason
+from operators.steps.evolve import Reason
 from operators.whatif import ReplayMoment, ReplaySeries, ReplaySide, replay, replay_series
 from schemas import Contrast, GlobalSkill, PolicySkill, Receipt, SkillCommand, SkillDiff, compound_key
 from schemas.codec import BadRecord, ModelT, decode, subject_digest

@@ -9,7 +9,7 @@ from operators.evolve.quotes import quoted_values, with_mentioned
 from operators.graph.items import GraphLimits
 from operators.language.privacy import read_item
 from operators.statinit import excerpt_of, parser_for, vocabulary_for
-from operators.steps import SkillStart
+from operators.steps.prior import SkillStart
 from schemas import Candidate, Fact, ItemFacts, PolicySkill, compound_key
 from schemas.items import MAX_EXCERPT
 from streams.caching import LruCache

@@ -8,8 +8,7 @@ from operators.attributes import ranked_lines
 from operators.language.output_policy import OutputGate
 from operators.learning.fold import fold, next_diff
 from operators.redaction import placeholder, redact_skill_log, was_about
-from operators.steps import EvolveStep
-from operators.steps.evolve import EvolveEffects, EvolveOutcome, EvolveState, SkillVersion
+from operators.steps.evolve import EvolveEffects, EvolveOutcome, EvolveState, EvolveStep, SkillVersion
 from schemas import Evidence, ForgetRequest, Memory, Position, Provenance, Receipt, SkillCommand, SlimSkill
 from schemas.diffs import PolicySkill, SkillChange, SkillChangeKind, SkillDiff
 from schemas.events import Abstention, Contrast, Feedback, Interaction, RankRequest

@@ -17,7 +17,7 @@ from operators.evolve.proposals import Proposal, validate
 from operators.learning.fold import fold, merge
 from operators.learning.update import resolve_choice
 from operators.seals import is_sealed, seal_diff
-from operators.slim import slim
+from operators.slim.rules import slim
 from schemas import TOPICS, Card, CardChangeKind, CardDiff, Contrast, PolicySkill, SkillDiff, Tier, Topic
 from schemas.codec import BadRecord, decode, encode
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE

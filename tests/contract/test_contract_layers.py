@@ -175,7 +175,8 @@ ORDERED = {
     "operators.learning.tiers": {"resolve_tiers"},
     "operators.learning.update": {"resolve_choice", "resolve_visit"},
     "operators.seals": {"seal_diff"},
-    "operators.slim": {"select", "slim"},
+    "operators.slim.rules": {"slim"},
+    "operators.slim.selection": {"select"},
 }  # fmt: skip
 # It counts all visits before any stream begins, which is no event's step.
 ALLOWED = {"evaluation/community.py": {"operators.learning.prior.observe"}}

@@ -13,15 +13,14 @@ import pytest
 
 from operators.evolve.llm import build_question as evolve_question
 from operators.global_skill import Population, policy_question
-from operators.graph import retrieve
+from operators.graph.facets import retrieve
 from operators.language.correction_llm import build_question as correction_question
 from operators.language.extraction_llm import build_question as chunk_question
 from operators.language.memory import remembered
-from operators.rank import RankTask
-from operators.rank.listwise import render_prompt
+from operators.rank.listwise import RankTask, render_prompt
 from operators.skill_document import skill_document
-from operators.slim import slim
 from operators.slim.llm import slim_question
+from operators.slim.rules import slim
 from operators.steps.enrich import enrich_question
 from schemas import Attribute, AttributeKind, Contrast, Facet, Fact, ItemFacts, PolicySkill, Profile, Tier
 from streams.language import RULES

@@ -18,7 +18,8 @@ from operators.contrast import join_ranking, join_selection
 from operators.evolve.proposals import CountsReasoner
 from operators.graph.items import takers_of, touch_items
 from operators.statinit import facts_of, parser_for
-from operators.steps import EvolveState, EvolveStep, SkillStart
+from operators.steps.evolve import EvolveState, EvolveStep
+from operators.steps.prior import SkillStart
 from schemas import Contrast, PolicySkill, Position, Ranking, Selection, SkillDiff, SlimSkill, compound_key, decode
 from schemas.state import ItemMemory, Memory
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE

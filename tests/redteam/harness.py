@@ -16,12 +16,11 @@ from operators.language.corrections import understand
 from operators.language.output_policy import OutputGate
 from operators.language.privacy import Privacy
 from operators.learning.fold import initial_skill
-from operators.rank import RankTask
-from operators.rank.listwise import render_prompt
+from operators.rank.listwise import RankTask, render_prompt
 from operators.slim.llm import slim_question
 from operators.statinit import facts_of, generic
-from operators.steps import EvolveEffects, EvolveState, EvolveStep, SkillStart
-from operators.steps.prior import PriorState, PriorStep
+from operators.steps.evolve import EvolveEffects, EvolveState, EvolveStep
+from operators.steps.prior import PriorState, PriorStep, SkillStart
 from operators.steps.rank import RankState, RankStep
 from schemas import TOPICS, Action, Correction, Memory, PolicySkill, Position, SkillCommand, SkillDiff, encode
 from schemas.events import Contrast, Feedback, Injected, Interaction, Ranking, RankRequest, Selection

@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Any
 
 from operators.evolve.proposals import ReasonerUnavailable
-from operators.graph import Retrieved
-from operators.rank import LlmRanking, RankTask
+from operators.graph.facets import Retrieved
+from operators.rank.listwise import LlmRanking, RankTask
 from operators.seals import seal_record
 from operators.steps.rank import ListStatements, RankState, answer
 from operators.weights import RankWeights

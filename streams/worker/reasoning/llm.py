@@ -15,7 +15,8 @@ from operators.rank.listwise import ListwiseRanker
 from operators.slim.llm import LlmExtract
 from operators.steps.enrich import LlmEnricher
 from streams.language import RULES
-from streams.llm import BreakerState, CallRecord, CircuitBreaker, Outcome
+from streams.llm.breaker import BreakerState, CircuitBreaker
+from streams.llm.calls import CallRecord, Outcome
 from streams.policies import output_gate, privacy_of
 from streams.settings import Settings
 from streams.worker import metrics

@@ -22,7 +22,7 @@ from operators.slim.rules import Shares
 from operators.slim.selection import SlimSelection
 from schemas import Card, Contrast, Correction, Fact, ItemFacts, PolicySkill, Provenance, Turn
 from streams import language
-from streams.llm import EndpointUnavailable
+from streams.llm.calls import EndpointUnavailable
 from streams.policies import DEFAULT_PRIVACY
 from streams.settings import OnLlmFailure
 from streams.worker import metrics

@@ -13,7 +13,7 @@ from evaluation.conversations.layout import person
 from evaluation.conversations.listening import ModelListener, ReaderChoice, simulate_person
 from operators.language.memory import MAX_MEMORY_TOKENS
 from operators.tokens import count_tokens
-from streams.llm import Reply
+from streams.llm.calls import Reply
 
 TEXTS = ("I love {}.", "It is {} for me now.", "I am done with {}.", "Forget that I like {}.", "As ever, {}.")
 THINGS = ("tea", "night trains", "jazz", "window seats", "quiz shows", "soup")

@@ -25,7 +25,7 @@ from operators.learning.prior import observe
 from operators.learning.update import resolve_choice
 from operators.redaction import names_line, placeholder, redact_skill_log
 from operators.seals import seal_diff
-from operators.steps import EvolveState, EvolveStep
+from operators.steps.evolve import EvolveState, EvolveStep
 from schemas import AnsweredRanking, Attribute, Evidence, Fact, ItemFacts, Judgement, OpenRankings, SkillDiff, Verdict
 from schemas.codec import encode, line_digest, subject_digest
 from schemas.commands import MAX_DOMAINS, MAX_LINES, Action, ErasedScope, ForgetRequest, Receipt

@@ -7,7 +7,7 @@ import pytest
 from operators.evolve.proposals import Proposal, ValidatedProposal
 from operators.language.corrections import understand
 from operators.learning.update import resolve_choice
-from operators.steps import EvolveState, EvolveStep
+from operators.steps.evolve import EvolveState, EvolveStep
 from schemas import Correction, Directive, Stance
 from streams.language import RULES
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE

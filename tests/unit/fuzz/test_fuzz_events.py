@@ -14,7 +14,7 @@ from operators.language.corrections import understand
 from operators.learning.feedback import SignalWeights
 from operators.learning.fold import merge
 from operators.statinit import BUILT_IN, facts_of
-from operators.steps import EvolveState, EvolveStep
+from operators.steps.evolve import EvolveState, EvolveStep
 from operators.steps.rank import RankState, RankStep, answer
 from operators.tokens import count_tokens
 from schemas import SLIM_TEXT, Candidate, ItemFacts, PolicySkill, Position, SkillCommand, SkillDiff, decode, encode

@@ -16,8 +16,9 @@ from pydantic import ValidationError
 from schemas import MAX_INT, TOPICS, BadRecord, DeadLetter, Position, Ranking, decode, encode
 from streams.analytics.records import KafkaRecord, Put
 from streams.analytics.rows import PUBLIC_TOPICS, read
-from streams.importers import DataSetError, load
 from streams.importers.dataset import catalogue, interactions
+from streams.importers.loader import load
+from streams.importers.mapping import DataSetError
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.golden import golden
 from tests.unit.fuzz.fuzz_strategies import as_bytes, changed, damaged, numbers, outcome, records, search

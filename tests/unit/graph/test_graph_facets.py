@@ -7,7 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from operators.graph import Retrieved, facets, retrieve
+from operators.graph import facets
+from operators.graph.facets import Retrieved, retrieve
 from operators.graph.neighbours import Neighbourhood
 from operators.graph.prune import cite_item
 from schemas import Facet, Memory

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.graph import retrieve
+from operators.graph.facets import retrieve
 from operators.graph.items import (
     GraphLimits,
     add_taken,

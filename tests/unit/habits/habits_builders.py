@@ -9,7 +9,8 @@ from operators.attributes import ranked_lines
 from operators.evolve.proposals import CountsReasoner
 from operators.habit_directions import DIRECTION_OF, Direction
 from operators.learning.questions import Sides, TasteHistory, sides_of_items
-from operators.steps import EvolveState, EvolveStep, SkillStart
+from operators.steps.evolve import EvolveState, EvolveStep
+from operators.steps.prior import SkillStart
 from schemas import Attribute, Contrast, Fact, ItemFacts, PolicySkill
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY

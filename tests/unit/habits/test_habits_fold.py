@@ -10,7 +10,7 @@ from operators.learning.commands import resolve_command
 from operators.learning.fold import fold, merge
 from operators.learning.questions import Sides, TasteHistory, sides_of_items
 from operators.redaction import redact_skill_log
-from operators.slim import slim
+from operators.slim.rules import slim
 from schemas import Action, Attribute, PolicySkill, SkillDiff, decode, encode, line_digest
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY

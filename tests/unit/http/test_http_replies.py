@@ -10,7 +10,7 @@ import pytest
 
 from operators.language.corrections import understand
 from operators.seals import seal_record
-from operators.steps import EvolveState, EvolveStep
+from operators.steps.evolve import EvolveState, EvolveStep
 from operators.steps.rank import answer as ranked
 from schemas import ClarifyingQuestion, Correction, Event, Fit, Injected, Option, RankedBy, RankRequest, encode
 from streams.http import tokens

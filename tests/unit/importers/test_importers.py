@@ -8,8 +8,9 @@ import duckdb
 import pytest
 
 from schemas import Candidate
-from streams.importers import Dataset, DataSetError, Visit, load
-from streams.importers.dataset import catalogue, interactions, rankings
+from streams.importers.dataset import Dataset, Visit, catalogue, interactions, rankings
+from streams.importers.loader import load
+from streams.importers.mapping import DataSetError
 
 
 def write_items(folder, *items):

@@ -15,10 +15,10 @@ from operators.cards.merge import apply_command, merge_extraction
 from operators.language.chunks import chunk_id, derived_corrections
 from operators.language.corrections import understand
 from operators.learning.fold import fold
-from operators.slim import slim
+from operators.slim.rules import slim
 from operators.slim.statements import phrase
 from operators.stated import describe_statement
-from operators.steps import EvolveState, EvolveStep
+from operators.steps.evolve import EvolveState, EvolveStep
 from schemas import ANSWER_VALUES, Card, CardChangeKind, Chunk, Directive, PolicySkill, Speaker, Stance, Tier, Turn
 from schemas.cards import CardAction, CardCommand, CardLineInput
 from schemas.skills import SLIM_TEXT

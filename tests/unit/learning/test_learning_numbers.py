@@ -25,10 +25,10 @@ from operators.learning.tradeoffs import number_evidence, number_rows, pair, per
 from operators.learning.update import resolve_choice
 from operators.numbers import DeclaredNumber
 from operators.redaction import redact_skill_log
-from operators.slim import slim
+from operators.slim.rules import slim
 from operators.slim.selection import select
 from operators.slim.trade_offs import number_weights, trade_off_of
-from operators.steps import EvolveState, EvolveStep
+from operators.steps.evolve import EvolveState, EvolveStep
 from operators.weights import RankWeights
 from schemas import (
     ONE,

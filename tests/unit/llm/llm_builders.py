@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from schemas import Contrast, ItemFacts
-from streams.llm import CallRecord, CircuitBreaker
+from streams.llm.breaker import CircuitBreaker
+from streams.llm.calls import CallRecord
 from streams.llm.client import LlmClient
 from streams.settings import Settings
 from tests.builders import facts

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from operators.evolve.proposals import ReasonerUnavailable
 from schemas import PolicySkill
-from streams.llm import BreakerState, CircuitBreaker, Outcome
-from streams.llm.breaker import LONGEST_RETRY_AFTER_SECONDS
-from streams.llm.calls import CallFailed
+from streams.llm.breaker import LONGEST_RETRY_AFTER_SECONDS, BreakerState, CircuitBreaker
+from streams.llm.calls import CallFailed, Outcome
 from streams.llm.client import LlmClient
 from streams.settings import OnLlmFailure, Settings
 from streams.worker import metrics

@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.evolve.proposals import ReasonerUnavailable
-from streams.llm import CallRecord, Outcome, Reply
-from streams.llm.calls import retry_after
+from streams.llm.calls import CallRecord, Outcome, Reply, retry_after
 from streams.llm.client import LlmClient
 from streams.llm.replies import BadReply, read, without_sizes
 from tests.openai_server import Act, Do, OpenAiServer

@@ -9,7 +9,7 @@ from tempfile import mkdtemp
 import httpx2
 from mcp import Client, StdioServerParameters, stdio_client
 
-from operators.slim import slim
+from operators.slim.rules import slim
 from schemas import Event, PolicySkill, encode, topic_of
 from streams.mcp.api import API, ApiClient
 from streams.mcp.server import server

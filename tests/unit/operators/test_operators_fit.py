@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.fit import fit_list, update_beliefs
 from operators.fit.acceptance import (
     AVOIDED_CHANCE,
     DOUBTFUL_CHANCE,
@@ -13,8 +12,9 @@ from operators.fit.acceptance import (
     RATES,
     REPLACED_CHANCE,
     mean_acceptance,
+    update_beliefs,
 )
-from operators.fit.model import MIN_ACCEPTANCE, best_question
+from operators.fit.model import MIN_ACCEPTANCE, best_question, fit_list
 from operators.stated import statement_id
 from schemas import Evidence, ItemFacts, PolicySkill, Stance, Statement, Tier
 from streams.policies import DEFAULT_PRIVACY as PRIVACY

@@ -23,7 +23,8 @@ from operators.learning.limits import DEFAULT_LIMITS, MergeLimits, fit_seed
 from operators.learning.prior import observe
 from operators.learning.tiers import resolve_tiers
 from operators.options import EvolveMode
-from operators.steps import EvolveEffects, EvolveState, EvolveStep, SkillStart
+from operators.steps.evolve import EvolveEffects, EvolveState, EvolveStep
+from operators.steps.prior import SkillStart
 from schemas import (
     Action,
     Contrast,

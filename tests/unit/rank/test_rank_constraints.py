@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.attributes import fact_ids
-from operators.graph import Retrieved
+from operators.graph.facets import Retrieved
 from operators.stated import statement_id
 from operators.steps.rank import RankStep
 from schemas import Bound, ItemFacts, Measure, PolicySkill, Scope, Stance, Statement

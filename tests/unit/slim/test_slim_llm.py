@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 from operators.evolve.proposals import ReasonerUnavailable
 from operators.language.output_policy import OutputGate
 from operators.llm import CORRECTION_TOKENS
-from operators.slim import compose, quotable, slim
 from operators.slim.llm import LlmExtract, SlimQuestion, slim_question
-from operators.slim.rules import max_likes
+from operators.slim.rules import compose, max_likes, slim
 from operators.slim.selection import fit_selection
-from operators.slim.statements import phrase
+from operators.slim.statements import phrase, quotable
 from operators.tokens import count_tokens
 from schemas import AttributeKind, PolicySkill, Tier
 from streams.llm.client import LlmClient

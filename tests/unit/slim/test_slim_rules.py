@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from operators.language.output_policy import OutputGate
-from operators.slim import relevant_to, slim
+from operators.language.words import relevant_to
+from operators.slim.rules import slim
 from operators.tokens import count_tokens
 from schemas import SLIM_TEXT, Attribute, AttributeKind, ItemFacts, Tier
 from streams.language import RULES

@@ -13,9 +13,9 @@ from operators.evolve.proposals import CountsReasoner
 from operators.language.output_policy import OutputGate
 from operators.learning.evidence import counts_for_tier, strength
 from operators.learning.fold import fold, initial_skill
-from operators.slim import select, slim
-from operators.slim.selection import SlimSelection
-from operators.steps import EvolveState, EvolveStep, learn
+from operators.slim.rules import slim
+from operators.slim.selection import SlimSelection, select
+from operators.steps.evolve import EvolveState, EvolveStep, learn
 from schemas import ONE, Attribute, AttributeSource, Contrast, PolicySkill, SkillDiff, SlimSkill, Tier, encode
 from streams.language import RULES
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE

@@ -12,10 +12,10 @@ from operators.evolve.proposals import COUNTS, Proposal
 from operators.language.corrections import understand
 from operators.learning.evidence import signed_strength
 from operators.learning.fold import fold
-from operators.slim import slim
+from operators.slim.rules import slim
 from operators.slim.statements import with_session
 from operators.stated import live_statements
-from operators.steps import EvolveState, EvolveStep
+from operators.steps.evolve import EvolveState, EvolveStep
 from operators.steps.rank import RankStep
 from operators.tokens import count_tokens
 from schemas import ONE, Contrast, PolicySkill, SessionLine, SkillDiff, SkillSession, SlimSkill, Tier

@@ -5,8 +5,7 @@ import pytest
 from operators.evolve.proposals import Proposal
 from operators.graph.items import GraphLimits
 from operators.learning.fold import merge
-from operators.steps import EvolveOutcome, EvolveState, EvolveStep
-from operators.steps.evolve import EvolveEffects
+from operators.steps.evolve import EvolveEffects, EvolveOutcome, EvolveState, EvolveStep
 from schemas import ONE, Action, Contrast, ErasedScope, Fact, ItemFacts, Receipt, Tier, line_digest, subject_digest
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY

@@ -13,8 +13,7 @@ from operators.learning.fold import fold, merge
 from operators.redaction import redact_skill_log, was_about
 from operators.skill_document import skill_document
 from operators.stated import live_statements
-from operators.steps import EvolveOutcome, EvolveState, EvolveStep
-from operators.steps.evolve import EvolveEffects
+from operators.steps.evolve import EvolveEffects, EvolveOutcome, EvolveState, EvolveStep
 from operators.steps.rank import RankStep
 from schemas import Abstention, Contrast, Feedback, PolicySkill, SkillChangeKind, SkillDiff, encode, line_digest
 from schemas.items import Candidate, ItemFacts, Measure

@@ -2,8 +2,7 @@
 
 from operators.graph.items import GraphLimits
 from operators.language.privacy import KEEP_ALL
-from operators.steps import SkillStart
-from operators.steps.prior import PriorOutcome, PriorState, PriorStep
+from operators.steps.prior import PriorOutcome, PriorState, PriorStep, SkillStart
 from schemas import AttributeSource, ErasedScope, Receipt, Tier, subject_digest
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import (

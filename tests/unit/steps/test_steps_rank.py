@@ -2,8 +2,8 @@
 
 import pytest
 
-from operators.graph import Retrieved
 from operators.graph import items as propagate
+from operators.graph.facets import Retrieved
 from operators.graph.items import neighbour_of
 from operators.steps.rank import RankStep, answer
 from schemas import Facet, Injected, ItemUpdate, RankedBy, Tier, TouchedItem

@@ -8,7 +8,7 @@ from operators.evolve.proposals import CountsReasoner
 from operators.learning.fold import fold, initial_skill
 from operators.learning.limits import DEFAULT_LIMITS, MergeLimits
 from operators.slim.selection import SlimSelection
-from operators.steps import EvolveEffects, EvolveState, EvolveStep
+from operators.steps.evolve import EvolveEffects, EvolveState, EvolveStep
 from operators.whatif import ReplayMoment, ReplaySeries, ReplaySide, replay, replay_series
 from schemas import Attribute, Contrast, PolicySkill, SkillCommand, SkillDiff, Tier, encode
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE

@@ -16,7 +16,7 @@ from prometheus_client import REGISTRY
 from operators.admission import abstention_id, contrast_id
 from operators.audit import chain_breaks
 from operators.learning.fold import fold
-from operators.steps import EvolveStep
+from operators.steps.evolve import EvolveStep
 from schemas import Candidate, Correction, DeadLetter, Directive, PolicySkill, SkillDiff, SlimSkill, Stance, encode
 from schemas.events import Abstention, Feedback, Ranking, Selection
 from schemas.topics import compound_key

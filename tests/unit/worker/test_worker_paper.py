@@ -13,7 +13,7 @@ from operators.learning.fold import fold
 from operators.options import EvolveMode
 from operators.statinit import facts_of, parser_for
 from schemas import Candidate, GlobalSkill, Interaction, PolicySkill, Ranking, Selection, Tier, compound_key, encode
-from streams.importers import Visit
+from streams.importers.dataset import Visit
 from tests.builders import a_time, film
 from tests.fake_log import FakeDeployment, FakeLog, settings_in
 
