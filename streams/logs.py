@@ -4,14 +4,9 @@ import json
 import logging
 import sys
 from datetime import UTC, datetime
-from enum import StrEnum
+from typing import Literal
 
-
-class LogFormat(StrEnum):
-    """The format of log lines."""
-
-    TEXT = "text"
-    JSON = "json"
+LogFormat = Literal["text", "json"]
 
 
 class JsonFormatter(logging.Formatter):
@@ -34,5 +29,5 @@ def configure(level: str, form: LogFormat) -> None:
     """Log to stderr at this level and above."""
     text = logging.Formatter("%(asctime)s %(levelname)-7s %(name)s: %(message)s")
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonFormatter() if form is LogFormat.JSON else text)
+    handler.setFormatter(JsonFormatter() if form == "json" else text)
     logging.basicConfig(level=level, handlers=[handler])

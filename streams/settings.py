@@ -201,7 +201,7 @@ class Settings(BaseSettings):
 
     metrics_host: str = Field("127.0.0.1", description="Where metrics and health are served.")
     metrics_port: int = Field(0, ge=0, le=65_535, description="Port of metrics and health; 0: none.")
-    log_format: LogFormat = Field(LogFormat.TEXT, description="How all processes log: text, or json, an object a line.")
+    log_format: LogFormat = Field("text", description="How all processes log: text, or json, an object a line.")
     log_level: str = Field("INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$", description="Lowest level that is logged.")
 
     @field_validator("*", mode="before")

@@ -103,15 +103,15 @@ def acls(
 
     With --principal: as commands for Kafka's own tool, which an administrator runs.
     """
-    from streams.operations.acls import ROLES, KafkaRole, by_resource, commands, grants, union  # noqa: PLC0415
+    from streams.operations.acls import ROLES, by_resource, commands, grants, union  # noqa: PLC0415
 
     chosen = settings()
-    unknown = sorted(set(roles or ()) - set(KafkaRole))
+    unknown = sorted(set(roles or ()) - ROLES.keys())
     if unknown:
-        raise typer.BadParameter(f"unknown role {', '.join(unknown)}: choose from {', '.join(KafkaRole)}")
+        raise typer.BadParameter(f"unknown role {', '.join(unknown)}: choose from {', '.join(ROLES)}")
     if principal is not None and (not roles or ":" not in principal):
         raise typer.BadParameter("--principal needs a ROLE, and looks like User:shop")
-    chosen_roles = [KafkaRole(name) for name in roles or KafkaRole]
+    chosen_roles = roles or list(ROLES)
     if principal is not None:
         lines = commands(union(chosen_roles, chosen), principal, chosen.bootstrap)
         if as_json:

@@ -4,14 +4,13 @@ Worker and operator get every topic, the materializer every topic that becomes r
 roles until they list it here.
 
 >>> from streams.settings import Settings
->>> [str(grant) for grant in grants(KafkaRole.ADVOCATE, Settings())][:3]
+>>> [str(grant) for grant in grants("advocate", Settings())][:3]
 ['Read topic sager.skill-diffs', 'Read topic sager.card-diffs', 'Read topic sager.cards']
 """
 
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import Literal, NamedTuple
 
 from schemas.items import Item
@@ -19,22 +18,6 @@ from schemas.topics import APP_TOPICS, TOPICS
 from streams.analytics.rows import PUBLIC_TOPICS
 from streams.kafka.clients import unused_group
 from streams.settings import Settings
-
-
-class KafkaRole(StrEnum):
-    """A client of Kafka with its own user or certificate."""
-
-    APP = "app"
-    IMPORTER = "importer"
-    WORKER = "worker"
-    MATERIALIZER = "materializer"
-    ADVOCATE = "advocate"
-    SERVE = "serve"
-    RIGHTS = "rights"
-    WEBHOOKS = "webhooks"
-    ANALYST = "analyst"
-    OPERATOR = "operator"
-
 
 Kind = Literal["topic", "group"]
 # Read, Write and Alter imply Describe, so it is not granted twice.
@@ -79,22 +62,22 @@ def _without(names: Iterable[str], others: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name in names if name not in others)
 
 
-ROLES: dict[KafkaRole, Access] = {
-    KafkaRole.APP: Access(
+ROLES: dict[str, Access] = {
+    "app": Access(
         "sends events, reads slim skills and the answers to its rank requests",
         reads=("rankings", "slim-skills"),
         writes=APP_TOPICS,
         groups=(f"{APP_ID}-app",),
         describes_groups=(unused_group("client"),),
     ),
-    KafkaRole.IMPORTER: Access(
+    "importer": Access(
         "`sager import`: sends histories, and reads which of them Kafka already holds",
         reads=("interactions", "rankings", "selections"),
         writes=("items", "interactions", "rankings", "selections"),
         describes=ALL_TOPICS,
         describes_groups=(APP_ID, unused_group("scan")),
     ),
-    KafkaRole.WORKER: Access(
+    "worker": Access(
         "`sager worker`: runs all agents, with the changelogs of their tables",
         reads=_without(ALL_TOPICS, _NEVER_READ_BY_WORKERS),
         writes=_without(ALL_TOPICS, _NEVER_WRITTEN_BY_WORKERS),
@@ -104,38 +87,38 @@ ROLES: dict[KafkaRole, Access] = {
             map(unused_group, ("global-skills", "weights", "item-memories", "items", "oldest", "scan"))
         ),
     ),
-    KafkaRole.MATERIALIZER: Access(
+    "materializer": Access(
         "`sager materialize`: writes public topics to DuckDB",
         reads=STORED_TOPICS,
         writes=("dead-letters",),
         describes=STORED_TOPICS,
         describes_groups=(f"{APP_ID}-materializer",),
     ),
-    KafkaRole.ADVOCATE: Access(
+    "advocate": Access(
         "`sager policy`: sends commands and requests, and reads their results",
         reads=("skill-diffs", "card-diffs", "cards", "receipts"),
         writes=("skill-commands", "card-commands", "corrections", "forget-requests"),
         describes_groups=(unused_group("commands"), unused_group("scan")),
     ),
-    KafkaRole.SERVE: Access(
+    "serve": Access(
         "`sager serve` and `sager console`: acts for apps and advocates with a token; reads skills too",
         reads=("card-diffs", "cards", "global-skills", "rankings", "receipts", "skill-diffs", "skills", "slim-skills"),
         writes=(*APP_TOPICS, "skill-commands", "card-commands", "forget-requests"),
         describes_groups=(unused_group("commands"), unused_group("http"), unused_group("scan")),
     ),
-    KafkaRole.RIGHTS: Access(
+    "rights": Access(
         "besides `serve`, for exports and previews of an erasure: reads every topic",
         reads=ALL_TOPICS,
         describes_groups=(unused_group("scan"),),
     ),
-    KafkaRole.WEBHOOKS: Access(
+    "webhooks": Access(
         "`sager webhooks`: follows slim skills, and commits the position of its endpoints",
         reads=("slim-skills",),
         groups=(WEBHOOK_GROUPS,),
         describes_groups=(unused_group("scan"),),
     ),
-    KafkaRole.ANALYST: Access("reads DuckDB, never Kafka"),
-    KafkaRole.OPERATOR: Access(
+    "analyst": Access("reads DuckDB, never Kafka"),
+    "operator": Access(
         "creates the topics; runs doctor, dead letters, rebuild, global skills and weights",
         reads=ALL_TOPICS,
         writes=ALL_TOPICS,
@@ -146,10 +129,10 @@ ROLES: dict[KafkaRole, Access] = {
 }
 
 
-def grants(role: KafkaRole, settings: Settings) -> tuple[Grant, ...]:
+def grants(role: str, settings: Settings) -> tuple[Grant, ...]:
     """Return the rules of a role in this deployment."""
     access = ROLES[role]
-    if role is KafkaRole.WORKER and settings.enrich == "llm":
+    if role == "worker" and settings.enrich == "llm":
         access = replace(access, writes=(Item.TOPIC, *access.writes))
     created = ALL_TOPICS if access.creates_topics else ()
     topics: dict[Operation, tuple[str, ...]] = {
@@ -168,7 +151,7 @@ def grants(role: KafkaRole, settings: Settings) -> tuple[Grant, ...]:
     )
 
 
-def union(roles: Iterable[KafkaRole], settings: Settings) -> tuple[Grant, ...]:
+def union(roles: Iterable[str], settings: Settings) -> tuple[Grant, ...]:
     """Return the rules of several roles without duplicates."""
     return tuple(dict.fromkeys(grant for role in roles for grant in grants(role, settings)))
 

@@ -40,8 +40,8 @@ def test_a_log_is_private_and_rotated_when_a_child_starts(tmp_path: Path, monkey
 def test_json_logs_have_one_object_per_line() -> None:
     program = """
 import logging
-from streams.logs import LogFormat, configure
-configure("INFO", LogFormat.JSON)
+from streams.logs import configure
+configure("INFO", "json")
 logging.getLogger("sager.x").info("a %s\\nb", "line")
 try: 1 / 0
 except ZeroDivisionError: logging.getLogger("sager.y").exception("it failed")
