@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Final
 
+from pydantic import TypeAdapter
+
 import sager_language.corrections as corrections_rules
 import sager_language.preferences as preference_rules
 import sager_language.style as style_rules
@@ -20,10 +22,11 @@ from operators.language.ports import (
 )
 from operators.prompts import visible
 from sager_language import output, personal
-from schemas import Card, Fact, ItemFacts, Measure, NotUnderstood, OptOut, Strength, Turn
-from schemas.statements import Bound, Correction, Directive, Scope, Stance
+from schemas import Card, Fact, ItemFacts, NotUnderstood, OptOut, Turn
+from schemas.statements import Correction, Directive, Scope, Stance
 
 KINDS: Final = personal.KINDS
+_FINDING: Final = TypeAdapter(PreferenceFinding)
 
 
 @lru_cache(maxsize=16_384)
@@ -122,7 +125,7 @@ class Rules:
         found = preference_rules.extract_preferences(
             turns, vocabulary, known=card.lines if card else (), past=card.past if card else ()
         )
-        return Extraction(tuple(map(_finding, found.findings)), found.of_others)
+        return Extraction(tuple(_FINDING.validate_python(vars(each)) for each in found.findings), found.of_others)
 
     def sentences(self, turn: Turn, before: Sequence[Turn], most: int) -> Sequence[UserSentence]:
         """Return the sentences of a turn in the person's own words."""
@@ -149,16 +152,7 @@ warm_conversations: Final = preference_rules.warm
 
 
 def _read(read: corrections_rules.Read) -> ReadDirective:
-    said, bound = read.statement, read.statement.bound
-    directive = Directive(
-        stance=Stance(said.stance.value),
-        dimension=said.dimension,
-        value=said.value,
-        over=said.over,
-        item_id=said.item_id,
-        bound=bound and Bound(measure=Measure(bound.measure.value), above=bound.above, below=bound.below),
-        changed=said.changed,
-    )
+    directive = Directive.model_validate(read.statement, from_attributes=True)
     scope = None if read.scope is None else Scope(read.scope.value)
     return ReadDirective(directive, " ".join(visible(read.words).split()), scope, read.pattern)
 
@@ -166,22 +160,6 @@ def _read(read: corrections_rules.Read) -> ReadDirective:
 def _wish(style: style_rules.Style) -> ReadDirective:
     directive = Directive(stance=Stance.PREFERS, dimension=style.dimension, value=style.value)
     return ReadDirective(directive, " ".join(visible(style.words).split()), None, style.dimension)
-
-
-def _finding(found: preference_rules.Finding) -> PreferenceFinding:
-    return PreferenceFinding(
-        stance=Stance(found.stance.value),
-        value=found.value,
-        words=found.words,
-        event_id=found.event_id,
-        stated_at=found.stated_at,
-        dimension=found.dimension,
-        domain=found.domain,
-        strength=Strength(found.strength.value),
-        scope=Scope(found.scope.value),
-        effect=Effect(found.effect.value),
-        replaces=found.replaces,
-    )
 
 
 RULES: Final = Rules()
