@@ -159,7 +159,7 @@ def tls_context(settings: Settings) -> ssl.SSLContext | None:
     except OSError as error:  # ssl.SSLError is one
         raise SecurityMisconfigured(
             f"SAGER_KAFKA_SSL_CA names {settings.kafka_ssl_ca}, which holds no certificates that can be read "
-            f"({_reason(error)}): it must be the PEM file of the authorities that signed the brokers' certificates"
+            f"({error}): it must be the PEM file of the authorities that signed the brokers' certificates"
         ) from error
     context.check_hostname = settings.kafka_ssl_verify_hostname
     if settings.kafka_ssl_certificate is not None:
@@ -176,12 +176,6 @@ def _load_certificate(context: ssl.SSLContext, settings: Settings) -> None:
     except (OSError, ValueError) as error:  # a password longer than OpenSSL takes is a ValueError
         raise SecurityMisconfigured(
             f"SAGER_KAFKA_SSL_CERTIFICATE ({settings.kafka_ssl_certificate}) and SAGER_KAFKA_SSL_KEY "
-            f"({settings.kafka_ssl_key}) cannot be used ({_reason(error)}): they must be PEM files that belong "
+            f"({settings.kafka_ssl_key}) cannot be used ({error}): they must be PEM files that belong "
             "together, and SAGER_KAFKA_SSL_KEY_PASSWORD the key's password if it has one"
         ) from error
-
-
-def _reason(error: OSError | ValueError) -> str:
-    if isinstance(error, ssl.SSLError):
-        return (error.reason or "wrong password, or no PEM").replace("_", " ").lower()
-    return (error.strerror if isinstance(error, OSError) else None) or "wrong password"

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Collection, Sequence
+from operator import attrgetter
 from typing import Any
 
 from operators.cards.fold import drop_stale_quotations, fold_cards, redact_card_log
@@ -81,7 +82,9 @@ class CardWriter(VersionedWriter[Card, CardDiff]):
             return
         known = self._tables.receipt(user_id)
         before = known or Receipt(event_id=scope.event_id, occurred_at=scope.until, subject=subject_digest(user_id))
-        after = with_lines(before, {line: _latest(before.lines.get(line), scope) for line in lines})
+        after = with_lines(
+            before, {line: max(before.lines.get(line, scope), scope, key=attrgetter("until")) for line in lines}
+        )
         if known is None or after != known:
             receipt = reseal_receipt(known, after, self._settings.chain_key_bytes)
             await self._tables.receipts.write(event, receipt.subject.encode(), receipt)
@@ -95,10 +98,6 @@ class CardWriter(VersionedWriter[Card, CardDiff]):
         for line_id in erased:
             changed = redact_card_log(changed, line_id)
         return await self._rewrite(event, log, changed, diff.version)
-
-
-def _latest(known: ErasedScope | None, scope: ErasedScope) -> ErasedScope:
-    return scope if known is None or known.until < scope.until else known
 
 
 class Conversations:

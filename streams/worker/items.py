@@ -174,16 +174,13 @@ class ItemGraph:
     def take(self, partition: int, offset: int, key: bytes, value: bytes | None) -> None:
         """Apply a record of the topic."""
         if key == ERASURE_KEY:
-            self._on_report(partition, value)
+            with suppress(ValueError):
+                self._erasure_reports.put((partition, str(from_json(value or b""))), True)
             self.store.skip(partition, offset)
             return
         # Other values are forged, and may hold users' ids.
         readable = value if value and value.startswith(ITEM_PREFIXES) else None
         self.store.put(partition, offset, key, readable)
-
-    def _on_report(self, partition: int, value: bytes | None) -> None:
-        with suppress(ValueError):
-            self._erasure_reports.put((partition, str(from_json(value or b""))), True)
 
 
 async def remember(tables: Tables, producer: Producer, event: Any, remembered: MemoryUpdate | None) -> None:
