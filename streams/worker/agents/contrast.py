@@ -23,7 +23,7 @@ from operators.seals import without_unproven_fields
 from schemas import Abstention, Contrast, OpenRankings, Position, Ranking, Receipt, Selection, compound_key, encode
 from streams.worker import metrics
 from streams.worker.deps import Worker
-from streams.worker.runtime.batches import Batches, batches_of
+from streams.worker.runtime.batches import RecordBatch
 from streams.worker.runtime.dispatch import KeyedExecutor, RecordDispatcher
 
 STAGE = "contrast"
@@ -32,22 +32,15 @@ CATCH_UP_SECONDS, POLL_SECONDS = 30.0, 0.02
 
 def define(worker: Worker) -> None:
     """Define both agents."""
-    # An executor per partition: events that wait for the other topic of their partition cannot block other partitions.
-    contrasts, app = ContrastAgent(worker), worker.app
-    of_rankings = defaultdict[int, KeyedExecutor](lambda: KeyedExecutor(contrasts.rankings))
-    of_selections = defaultdict[int, KeyedExecutor](lambda: KeyedExecutor(contrasts.selections))
+    contrasts = ContrastAgent(worker)
+    for records, name in ((contrasts.rankings, "contrast-rankings"), (contrasts.selections, "contrast-selections")):
+        records.define_agent(_submit_by_partition(records), name)
 
-    @app.agent(batches_of(app, Ranking), name="contrast-rankings")
-    async def join_rankings(batches: Batches) -> None:
-        """Keeps rankings until they are answered."""
-        async for batch in batches:
-            of_rankings[batch[0].partition].submit(batch)
 
-    @app.agent(batches_of(app, Selection), name="contrast-selections")
-    async def join_selections(batches: Batches) -> None:
-        """Joins selections to their rankings."""
-        async for batch in batches:
-            of_selections[batch[0].partition].submit(batch)
+def _submit_by_partition(records: RecordDispatcher) -> Callable[[RecordBatch], None]:
+    # Events that wait for the other topic of their partition cannot block other partitions.
+    executors = defaultdict[int, KeyedExecutor](partial(KeyedExecutor, records))
+    return lambda batch: executors[batch[0].partition].submit(batch)
 
 
 class ContrastAgent:

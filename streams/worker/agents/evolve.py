@@ -36,7 +36,6 @@ from streams.worker.erasure import ErasureHandler
 from streams.worker.items import remember
 from streams.worker.reasoning.llm import asks_models
 from streams.worker.reasoning.reasoner import ReasonerFailed, Reasoning
-from streams.worker.runtime.batches import Batches, batches_of
 from streams.worker.runtime.dispatch import Handler, KeyedExecutor, RecordDispatcher
 from streams.worker.skills import SkillWriter
 from streams.worker.writer import LogIncomplete, OutputTail
@@ -49,14 +48,7 @@ def define(worker: Worker, reasoning: Reasoning, listener: ListenAgent) -> "Evol
     """Define the agent; `listener` writes the cards."""
     agent, settings = EvolveAgent(worker, reasoning, listener), worker.deps.settings
     queued = math.ceil(settings.in_flight * QUEUED_SHARE) if asks_models(settings) else 0
-    executor = KeyedExecutor(agent.records, settings.in_flight + queued)
-
-    @worker.app.agent(batches_of(worker.app, *agent.records.models), name="evolve")
-    async def evolve(batches: Batches) -> None:
-        """Writes skills; no other agent does."""
-        async for batch in batches:
-            executor.submit(batch)
-
+    agent.records.define_agent(KeyedExecutor(agent.records, settings.in_flight + queued).submit)
     return agent
 
 

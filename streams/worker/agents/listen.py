@@ -38,7 +38,7 @@ from streams.worker import metrics
 from streams.worker.cards import CardWriter, Conversations
 from streams.worker.deps import Worker
 from streams.worker.reasoning.reasoner import ReasonerFailed
-from streams.worker.runtime.batches import Batches, ConsumedRecord, PartitionProgress, batches_of
+from streams.worker.runtime.batches import ConsumedRecord, PartitionProgress
 from streams.worker.runtime.dispatch import KeyedExecutor, RecordDispatcher
 from streams.worker.runtime.membership import Interrupted, PartitionRevoked
 from streams.worker.writer import LogIncomplete
@@ -56,14 +56,7 @@ SHORTEST_SECONDS, LONGEST_SECONDS = 0.1, 5.0
 def define(worker: Worker, understands: ExtractStatements) -> "ListenAgent":
     """Define the agent and its timer for silent conversations."""
     agent = ListenAgent(worker, understands)
-    executor = KeyedExecutor(agent.records, worker.deps.settings.in_flight)
-
-    @worker.app.agent(batches_of(worker.app, Utterance, CardCommand), name=STAGE)
-    async def listen(batches: Batches) -> None:
-        """Writes cards from conversations; no other agent does."""
-        async for batch in batches:
-            executor.submit(batch)
-
+    agent.records.define_agent(KeyedExecutor(agent.records, worker.deps.settings.in_flight).submit)
     worker.app.task(agent.watch_silence)
     return agent
 

@@ -8,13 +8,12 @@ from schemas import Interaction, Position, compound_key
 from streams.worker.agents.evolve import EvolveAgent
 from streams.worker.deps import Worker
 from streams.worker.items import remember
-from streams.worker.runtime.batches import Batches, batches_of
 from streams.worker.runtime.dispatch import KeyedExecutor, RecordDispatcher
 
 
 def define(worker: Worker, evolve: EvolveAgent) -> None:
     """Define the agent; `evolve` writes the skills that have begun."""
-    app, tables, producer, deps = worker
+    _, tables, producer, deps = worker
     step = PriorStep(deps.graph)
 
     async def on_interaction(event: Any, interaction: Interaction, position: Position) -> str:
@@ -34,10 +33,5 @@ def define(worker: Worker, evolve: EvolveAgent) -> None:
             await evolve.visit(event, interaction, position)
         return effects.outcome.value
 
-    executor = KeyedExecutor(RecordDispatcher(worker, "prior", {Interaction: on_interaction}))
-
-    @app.agent(batches_of(app, Interaction), name="prior")
-    async def prior(batches: Batches) -> None:
-        """Counts interactions in users' profiles."""
-        async for batch in batches:
-            executor.submit(batch)
+    records = RecordDispatcher(worker, "prior", {Interaction: on_interaction})
+    records.define_agent(KeyedExecutor(records).submit)

@@ -19,7 +19,6 @@ from streams.steps import rank_of
 from streams.worker import metrics
 from streams.worker.deps import Deps, Worker
 from streams.worker.reasoning.llm import Models
-from streams.worker.runtime.batches import Batches, batches_of
 from streams.worker.runtime.dispatch import KeyedExecutor, RecordDispatcher
 from streams.worker.skills import current_skill
 from streams.worker.tables import Tables
@@ -31,7 +30,7 @@ DETERMINISTIC = "deterministic"
 
 def define(worker: Worker, models: Models) -> None:
     """Define the agent."""
-    app, tables, producer, deps = worker
+    _, tables, producer, deps = worker
     answers = RankingPipeline(tables, deps, models)
 
     async def on_request(event: Any, request: RankRequest, position: Position) -> str:
@@ -42,13 +41,8 @@ def define(worker: Worker, models: Models) -> None:
         count(ranking)
         return "ranked"
 
-    executor = KeyedExecutor(RecordDispatcher(worker, "rank", {RankRequest: on_request}), deps.settings.in_flight)
-
-    @app.agent(batches_of(app, RankRequest), name="rank")
-    async def rank(batches: Batches) -> None:
-        """Answers rank requests from local state."""
-        async for batch in batches:
-            executor.submit(batch)
+    records = RecordDispatcher(worker, "rank", {RankRequest: on_request})
+    records.define_agent(KeyedExecutor(records, deps.settings.in_flight).submit)
 
 
 def count(ranking: Ranking) -> None:

@@ -17,7 +17,7 @@ from streams.settings import Settings
 from streams.worker import metrics
 from streams.worker.deps import Worker
 from streams.worker.reasoning.domains import verified_weights
-from streams.worker.runtime.batches import Batches, BatchReader, batches_of
+from streams.worker.runtime.batches import BatchReader
 from streams.worker.runtime.dispatch import KeyedExecutor, RecordDispatcher
 from streams.worker.runtime.membership import PartitionRevoked
 from streams.worker.tables import StateTable
@@ -28,13 +28,8 @@ MAX_WAITING = 512
 
 def define(worker: Worker) -> None:
     """Define the agent."""
-    executor = KeyedExecutor(WeighAgent(worker).records, MAX_WAITING)
-
-    @worker.app.agent(batches_of(worker.app, RankingOutcome, WeightCommand), name="weigh")
-    async def weigh(batches: Batches) -> None:
-        """Learns ranking weights; no other agent writes them."""
-        async for batch in batches:
-            executor.submit(batch)
+    records = WeighAgent(worker).records
+    records.define_agent(KeyedExecutor(records, MAX_WAITING).submit)
 
 
 class WeighAgent:

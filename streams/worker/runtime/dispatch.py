@@ -27,7 +27,7 @@ from streams.metrics import CLOCK_SKEW, DEAD_LETTERS, FROM_THE_FUTURE
 from streams.settings import Settings
 from streams.worker import metrics
 from streams.worker.deps import Worker
-from streams.worker.runtime.batches import BatchReader, ConsumedRecord, RecordBatch
+from streams.worker.runtime.batches import Batches, ConsumedRecord, RecordBatch, batches_of
 from streams.worker.runtime.membership import Interrupted, PartitionRevoked
 from streams.worker.runtime.producer import MessageSizeTooLarge, Producer
 
@@ -97,12 +97,21 @@ class RecordDispatcher(DeadLetterWriter):
     ) -> None:
         settings = worker.deps.settings
         super().__init__(worker.producer, settings, stage)
-        self.reader: BatchReader = worker.app.reader
+        self._app, self.reader = worker.app, worker.app.reader
         self.models, self._tables, self._by_owner = tuple(handlers), worker.tables, by_owner
         self._event_key, self._catalogue = settings.event_key_bytes, worker.deps.catalogue
         self._routes = {
             settings.topic(model.TOPIC): (TOPICS[model.TOPIC], handler) for model, handler in handlers.items()
         }
+
+    def define_agent(self, submit: Callable[[RecordBatch], None], name: str | None = None) -> None:
+        """Define the Faust agent that submits batches of these records."""
+
+        async def submit_all(batches: Batches) -> None:
+            async for batch in batches:
+                submit(batch)
+
+        self._app.agent(batches_of(self._app, *self.models), name=name or self.stage)(submit_all)
 
     def route(self, event: ConsumedRecord) -> RoutedEvent:
         """Return the handler for a record, and the owner of its event."""
