@@ -37,7 +37,7 @@ from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from streams.settings import Settings
 
 HISTORY, RECURS = 3, 3
-ENRICHED, PLAIN = "with quoted facts", "without"
+PLAIN, ENRICHED, RECURRING = "without", "all quoted facts", "those of three items"
 
 
 def main() -> None:
@@ -109,12 +109,12 @@ async def per_choice(plan: Plan, items: dict[str, ItemFacts], most: int, client:
 
 async def hit(plan: Plan, quoted: dict[str, tuple[Fact, ...]]) -> dict[str, Any]:
     """Hit@1 of the skill alone, without and with the quoted facts."""
-    places = {}
-    for name in (PLAIN, ENRICHED):
+    places, times = {}, Counter(fact for facts in quoted.values() for fact in facts)
+    for name, least in ((PLAIN, len(quoted) + 1), (ENRICHED, 1), (RECURRING, RECURS)):
         facts = {
-            item_id: item.model_copy(update={"facts": (*item.facts, *quoted[item_id])[:MAX_FACTS]})
-            if name == ENRICHED
-            else item
+            item_id: item.model_copy(
+                update={"facts": (*item.facts, *(f for f in quoted[item_id] if times[f] >= least))[:MAX_FACTS]}
+            )
             for item_id, item in plan.facts.items()
         }
         result = await simulate_user(STREAM_RULES[SAGER], replace(plan, facts=facts), (RankBy.SKILL,))
@@ -124,7 +124,7 @@ async def hit(plan: Plan, quoted: dict[str, tuple[Fact, ...]]) -> dict[str, Any]
         "users": figures[PLAIN].users,
         "choices": figures[PLAIN].choices,
         "hit_at_1": {name: round(found.hit_at_1, 4) for name, found in figures.items()},
-        "gain": minus(places[ENRICHED], places[PLAIN], 0).as_json(),
+        "gain": {name: minus(places[name], places[PLAIN], 0).as_json() for name in (ENRICHED, RECURRING)},
     }
 
 

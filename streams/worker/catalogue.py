@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections import Counter
 from typing import Any, NamedTuple
 
 from confluent_kafka import Message
@@ -16,6 +17,8 @@ from streams.settings import Settings
 # An app may send an item and a list with it at the same time, and the topics are read independently.
 WAIT_SECONDS, POLL_SECONDS = 3.0, 0.05
 CACHED_ITEMS = 20_000
+# A quoted fact counts from so many items on: no choice can confirm rarer ones, and they lower Hit@1.
+RECURRING = 3
 
 
 class CatalogueEntry(NamedTuple):
@@ -48,6 +51,8 @@ class Catalogue(Follower):
         super().__init__(settings, [Item.TOPIC], self._take)
         self._entries: dict[bytes, CatalogueEntry] = {}
         self._reached: dict[int, int] = {}
+        # Items by the hash of a quoted fact: most facts are of one item, and would take more memory than the items.
+        self._having: Counter[int] = Counter()
         self._decoded: LruCache[bytes, tuple[bytes, Item | None]] = LruCache(CACHED_ITEMS)
 
     def _take(self, message: Message) -> None:
@@ -68,6 +73,9 @@ class Catalogue(Follower):
         else:
             packed, enriched = compressed(value), None if before is None else before.enriched
             entry = CatalogueEntry(partition, offset, packed, packed if is_own else enriched)
+        if before is None or before.value is not entry.value:
+            self._having.subtract(_own_facts(key, before))
+            self._having.update(_own_facts(key, entry))
         self._entries[key] = entry
         self._reached[partition] = offset
 
@@ -77,9 +85,10 @@ class Catalogue(Follower):
         return None if item is None else item.item
 
     def quoted(self, domain: str, item_id: str) -> tuple[Fact, ...]:
-        """Return the facts that a model quoted from an item's text."""
+        """Return the facts that a model quoted from an item's text and from others."""
         item = self._item(domain, item_id)
-        return () if item is None or item.quoted is None else item.quoted.facts
+        facts = () if item is None or item.quoted is None else item.quoted.facts
+        return tuple(fact for fact in facts if self._having[hash((domain, fact))] >= RECURRING)
 
     def _item(self, domain: str, item_id: str) -> Item | None:
         key = item_id.encode()
@@ -92,11 +101,6 @@ class Catalogue(Follower):
             self._decoded.put(key, known)
         item = known[1]
         return item if item is not None and item.domain == domain else None
-
-    def newest(self, key: bytes) -> bytes | None:
-        """Return the newest record of a key that counts, if any."""
-        entry = self._entries.get(key)
-        return None if entry is None else entry.record
 
     async def entry(self, partition: int, offset: int, key: bytes) -> CatalogueEntry:
         """Return a key's entry once a record of the topic has been read."""
@@ -114,6 +118,13 @@ class Catalogue(Follower):
                     return str(each.item_id)
                 await asyncio.sleep(POLL_SECONDS)
         return None
+
+
+def _own_facts(key: bytes, entry: CatalogueEntry | None) -> list[int]:
+    if entry is None or entry.value is None or entry.value is not entry.enriched:
+        return []
+    item = valid_item(key, decompressed(entry.value))
+    return [hash((item.domain, fact)) for fact in item.quoted.facts] if item and item.quoted else []
 
 
 def valid_item(key: bytes, record: bytes) -> Item | None:

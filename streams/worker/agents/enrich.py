@@ -80,7 +80,7 @@ class EnrichAgent(RecordDispatcher):
             facts = answer
         elif item.quoted is None:
             return "skipped"
-        newest = self._catalogue.newest(key)
+        newest = (await self._catalogue.entry(event.partition, event.offset, key)).record
         if newest is None or not same_app_record(newest, record):
             return "replaced"
         await self._producer.send(event, Item.TOPIC, key, enriched_record(record, digest, facts), event.partition)
@@ -88,12 +88,8 @@ class EnrichAgent(RecordDispatcher):
 
     async def _ask(self, question: EnrichQuestion) -> tuple[Fact, ...] | None:
         """Return the model's facts; None without a usable answer."""
-
-        async def ask() -> tuple[Fact, ...] | None:
-            return await self._enricher.quote(question)
-
         try:
-            return await self._reasoning.retry(ask, lambda _: None, waits=True)
+            return await self._reasoning.retry(partial(self._enricher.quote, question), lambda _: None, waits=True)
         except ReasonerFailed:
             # No dead letter: replayed, it would replace what the app has sent since.
             return None
