@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
 MEASURES = ("hit_at_1", "hit_at_3", "hit_at_5", "ndcg_at_3", "ndcg_at_5")
 LEVEL = 0.95
@@ -99,6 +98,8 @@ def averages(places: ArrayLike) -> dict[str, float]:
 
 def interval(values: ArrayLike, seed: int = 0) -> Interval:
     """The bootstrapped 95 % interval of a mean over users."""
+    from scipy import stats  # noqa: PLC0415 - it takes half a second, and few need intervals
+
     found: Any = stats.bootstrap(
         (np.asarray(values, dtype=np.float64),),
         np.mean,
