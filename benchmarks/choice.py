@@ -1,13 +1,17 @@
 """Measures the CPU of one choice, part by part.
 
     python -m benchmarks.choice [--users 200] [--rounds 15]
+    python -m benchmarks.choice --data DIR [--users 33]
 
 Without Kafka, tables and the event loop: the events are those of `benchmarks.throughput`, the parts are called in the
 worker's order with the worker's settings, states are kept decoded as a worker keeps them. `reference` is a fixed piece
 of work, timed between the choices: on a busy machine, compare `choices / reference` and not microseconds.
+
+`--data` measures bytes instead: of the diffs, by field, and of the skills, in the stream of choices of a data set.
 """
 
 import argparse
+import asyncio
 import gc
 import hashlib
 import json
@@ -25,6 +29,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, TypeVar, cast
 
+from evaluation.plans import ListKind, plans
+from evaluation.skill_arms import SAGER, STREAM_RULES, SkillArm
+from evaluation.stream import in_order
 from operators.admission import reject_reason
 from operators.contrast import ContrastEffects, join_ranking, join_selection, slot_of
 from operators.evolve.proposals import CountsReasoner
@@ -222,15 +229,44 @@ def measure(users: int, rounds: int, folder: Path) -> dict[str, Any]:
     }
 
 
+async def stream_sizes(data: Path, users: int, settings: Settings) -> dict[str, Any]:
+    """Bytes per choice after three visits, and changes of lines, from lists drawn by popularity."""
+    plan = plans(data, [ListKind.POPULAR], [3], users)[0]
+    step = replace(evolve_of(settings), chain_key=settings.chain_key_bytes)
+    arm = SkillArm(replace(STREAM_RULES[SAGER], evolve=step), plan)
+    sizes, fields, changes = Counter[str](), Counter[str](), Counter[str]()
+    turns = in_order(plan, 0)
+    for number, turn in enumerate(turns):
+        await arm.learn(turn, await arm.answer(turn), turn.shown.taken)
+        skill = arm.skills[turn.user_id]
+        source = Position(topic="bench.contrasts", partition=0, offset=number, timestamp_ms=1_700_000_000_000)
+        diff = cast("SkillDiff", skill.last_diff).model_copy(update={"source": source})
+        raw = encode(diff)
+        sizes += Counter(diff=len(raw), skill=len(encode(skill)), hypotheses=len(skill.hypotheses))
+        sizes["lines"] += len(skill.attributes)
+        fields += {name: len(json.dumps(part, separators=(",", ":"))) for name, part in json.loads(raw).items()}
+        changes += Counter(change.kind.value for change in diff.changes)
+    per_choice = {"per_choice": sizes, "bytes_by_field": fields, "changes": changes}
+    return {
+        "data": plan.data,
+        "choices": len(turns),
+        **{name: {key: round(n / len(turns), 2) for key, n in of.most_common()} for name, of in per_choice.items()},
+    }
+
+
 def main() -> None:
     """Measure, and print JSON."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, metavar="DIR", help="measure the bytes of a data set's choices")
     parser.add_argument("--users", type=int, default=200)
     parser.add_argument("--rounds", type=int, default=15, help="choices per user, beside two that warm up")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="sager-choice-") as folder:
-        found = measure(args.users, args.rounds, Path(folder))
-        found["calls"] = calls(20, 5, Path(folder))
+        if args.data is not None:
+            found = asyncio.run(stream_sizes(args.data, args.users, Settings(data_dir=Path(folder))))
+        else:
+            found = measure(args.users, args.rounds, Path(folder))
+            found["calls"] = calls(20, 5, Path(folder))
     print(json.dumps({"benchmark": "choice", **found}))
 
 
