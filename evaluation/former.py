@@ -6,13 +6,13 @@ from typing import Any
 
 from evaluation.plans import Plan
 from evaluation.skill_arms import Rule, SkillArm, _Player
-from operators.attributes import RankedLine, fact_id, from_fact
+from operators.attributes import RankedLine, fact_id, facts_of_ids, from_fact
 from operators.learning.document import fits_document
 from operators.learning.evidence import ListEvidence, decay, initial_expected
 from operators.learning.limits import DEFAULT_LIMITS, eviction_order, is_unconfirmed
 from operators.learning.tiers import tier_of
 from operators.statinit import facts_of, parser_for
-from schemas import ONE, Abstention, Attribute, AttributeSource, Candidate, Contrast, PolicySkill, Tier
+from schemas import ONE, Abstention, Attribute, AttributeSource, Candidate, Contrast, PolicySkill, Profile, Tier
 
 _EARNED = AttributeSource.DISCOVERED
 
@@ -34,6 +34,17 @@ class FormerArm(SkillArm):
         facts = {item_id: facts_of(_with_integers(item), parser) for item_id, item in plan.items.items()}
         unmeasured = {item_id: found.model_copy(update={"measures": {}}) for item_id, found in facts.items()}
         super().__init__(rule, replace(plan, facts=unmeasured), *args, **options)
+
+    def _first_skill(self, user_id: str, profile: Profile | None, usual: Mapping[str, int]) -> PolicySkill:
+        skill = super()._first_skill(user_id, profile, usual)
+        # It knew no hypotheses: all values of the history are lines.
+        facts = {fact_id(fact): fact for fact in facts_of_ids((), skill.hypotheses)}
+        lines = [
+            from_fact(facts[name], Tier.SILENT, _EARNED, counts=counts[:2])
+            for name, counts in skill.hypotheses.items()
+            if name in facts
+        ]
+        return skill.model_copy(update={"attributes": (*skill.attributes, *lines), "hypotheses": {}})
 
     def _lines(self, skill: PolicySkill) -> list[RankedLine]:
         return [line for line in super()._lines(skill) if ratio_tier(line)]

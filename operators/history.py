@@ -8,7 +8,7 @@ from typing import NamedTuple
 from operators.attributes import ranked_lines
 from operators.habit_directions import BY_PREFIX, is_number_line
 from operators.learning.choice_model import ListFeatures
-from operators.learning.fold import fold, initial_skill, merge
+from operators.learning.fold import fold, merge, seeded_skill
 from operators.learning.number_lines import number_line_id
 from operators.learning.tiers import proven_tier
 from operators.learning.tradeoffs import without_number
@@ -34,15 +34,11 @@ def at_version(diffs: Sequence[SkillDiff], version: int) -> PolicySkill | None:
     if not diffs:
         return None
     if version == 0:
-        return _seed_of(diffs[0])
+        return seeded_skill(diffs[0])
     upto = [diff for diff in diffs if diff.version <= version]
     if not upto or upto[-1].version != version:
         return None
     return fold(upto)[diffs[0].user_id, diffs[0].domain]
-
-
-def _seed_of(first: SkillDiff) -> PolicySkill:
-    return initial_skill(first.user_id, first.domain, first.seed or (), first)
 
 
 def lines_by_version(diffs: Sequence[SkillDiff]) -> dict[tuple[int, str], Attribute]:
@@ -103,7 +99,7 @@ def line_value(diffs: Sequence[SkillDiff], lists: Mapping[str, Sequence[ItemFact
     Before each choice is learned, the skill ranks its list with and without the line; a miss is another item in the
     first place. `lists` has the items of choices by event, the taken one first.
     """
-    before, saved, choices = _seed_of(diffs[0]), 0.0, 0
+    before, saved, choices = seeded_skill(diffs[0]), 0.0, 0
     for diff in diffs:
         items = lists.get(diff.event_id, ())
         if diff.is_contrast and len(items) > 1:

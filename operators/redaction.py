@@ -1,6 +1,6 @@
 """Replaces a line in a skill's log by a placeholder."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from operators.attributes import fact_id
 from operators.habit_directions import DIRECTIONS
@@ -96,9 +96,9 @@ def _without(diff: SkillDiff, line: str, about: frozenset[str]) -> SkillDiff:
         update["session"] = diff.session.model_copy(update={"lines": kept})
     if diff.slim_lines is not None:
         update["slim_lines"] = tuple(map(name_of, diff.slim_lines))
-    update["hypotheses"] = diff.hypotheses and {name_of(name): counts for name, counts in diff.hypotheses.items()}
+    update |= {each: _renamed(getattr(diff, each), name_of) for each in ("hypotheses", "seed_hypotheses")}
     if diff.count_delta is not None:
-        update["count_delta"] = _tally_without(diff.count_delta, is_meant, instead)
+        update["count_delta"] = _tally_without(diff.count_delta, is_meant, name_of)
 
     def of_attribute(each: Attribute) -> Attribute:
         if is_meant(each.attribute_id):
@@ -148,11 +148,12 @@ def _statement_without(change: StatementChange, diff: SkillDiff, line: str, abou
     return change.model_copy(update={"statement_id": name, "statement": statement})
 
 
-def _tally_without(tally: CountDelta, is_meant: Callable[[str], bool], instead: str) -> CountDelta:
-    kept: dict[str, object] = {
-        counts: {instead if is_meant(name) else name: count for name, count in getattr(tally, counts).items()}
-        for counts in ("begun", "lines", "drift")
-    }
+def _renamed(counts: Mapping[str, object] | None, name_of: Callable[[str], str]) -> Mapping[str, object] | None:
+    return counts and {name_of(name): count for name, count in counts.items()}
+
+
+def _tally_without(tally: CountDelta, is_meant: Callable[[str], bool], name_of: Callable[[str], str]) -> CountDelta:
+    kept: dict[str, object] = {each: _renamed(getattr(tally, each), name_of) for each in ("begun", "lines", "drift")}
     # A habit's counts reveal it, so they are removed.
     erased = {pole.axis for pole in DIRECTIONS if pole.axis in tally.habits and is_meant(pole.attribute_id)}
     kept["habits"] = {axis: added for axis, added in tally.habits.items() if axis not in erased}

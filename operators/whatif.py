@@ -14,7 +14,7 @@ from operators.attributes import RankedLine, ranked_lines
 from operators.contrast import ndcg_gain
 from operators.evolve.proposals import ReasonerUnavailable
 from operators.learning.choice_model import ListFeatures
-from operators.learning.fold import initial_skill, merge
+from operators.learning.fold import merge, seeded_skill
 from operators.rank.deterministic import facet_weights, rank
 from operators.slim.selection import SlimSelection
 from operators.steps.evolve import EvolveState, EvolveStep, Reason
@@ -77,8 +77,7 @@ def replay_series(
 ) -> ReplaySeries:
     """Join a skill's log with the available events; raises OutOfOrder."""
     first = diffs[0]
-    live = initial_skill(first.user_id, first.domain, first.seed or (), first)
-    live = live.model_copy(update={"applied": first.seeded_from})
+    live = seeded_skill(first).model_copy(update={"applied": first.seeded_from})
     begin, steps = live, list[ReplayStep]()
     for diff in diffs:
         if diff.version <= live.version:

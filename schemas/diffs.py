@@ -9,6 +9,7 @@ from .base import (
     AttributeId,
     Digest,
     Identifier,
+    ItemIdField,
     Label,
     Model,
     Position,
@@ -240,6 +241,9 @@ class SkillDiff(UserDomainEvent, topic="skill-diffs"):
     base_version: int = Field(ge=0)
     version: int = Field(ge=1)
     seed: tuple[Attribute, ...] | None = Field(None, max_length=MAX_ATTRIBUTES)
+    seed_hypotheses: dict[AttributeId, HypothesisCounts] = Field(
+        default_factory=dict, max_length=MAX_HYPOTHESES, exclude_if=is_empty, description="The seed's."
+    )
     seeded_from: tuple[Position, ...] = Field((), max_length=4, exclude_if=is_empty)
     counted_until: UtcDatetime | None = Field(None, exclude_if=is_empty)
     changes: tuple[SkillChange, ...] = Field((), max_length=4 * MAX_ATTRIBUTES)
@@ -250,6 +254,7 @@ class SkillDiff(UserDomainEvent, topic="skill-diffs"):
         exclude_if=is_none,
         description="Those of a restored version or an import.",
     )
+    item_taken: ItemIdField | None = Field(None, exclude_if=is_none, description="It joins the skill's `items`.")
     stated: tuple[StatementChange, ...] = Field((), max_length=2 * MAX_STATEMENTS, exclude_if=is_empty)
     shifted: bool = Field(False, exclude_if=is_empty, description="The taste may have changed.")
     beliefs: Beliefs | None = Field(None, exclude_if=is_empty)
@@ -287,6 +292,7 @@ class PolicySkill(UserDomainEvent, topic="skills"):
         exclude_if=is_empty,
         description="Facts that no second choice has confirmed: taken, expected and proof.",
     )
+    items: tuple[ItemIdField, ...] = Field((), max_length=MAX_RECENT, exclude_if=is_empty, description="Taken lately.")
     habits: dict[HabitName, HabitCounts] = Field(default_factory=dict, max_length=MAX_HABITS, exclude_if=is_empty)
     numbers: NumberSums | None = Field(None, exclude_if=is_none)
     stated: tuple[Statement, ...] = Field((), max_length=MAX_STATEMENTS, exclude_if=is_empty)

@@ -1,6 +1,6 @@
 """The fold of diffs (invariant 1)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from operators.admission import is_applied, with_applied, with_recent
@@ -31,6 +31,7 @@ MAX_REFUSED = 4 * MAX_ATTRIBUTES
 
 # Taken, expected and proof, in 1/1024.
 Counts = tuple[int, int, int]
+_NO_COUNTS: Mapping[str, Counts] = {}
 
 
 class OutOfOrder(ValueError):
@@ -51,7 +52,7 @@ def merge(skill: PolicySkill | None, diff: SkillDiff) -> PolicySkill:
         OutOfOrder: the diff rests on a version that the skill has not reached.
     """
     if skill is None:
-        skill = initial_skill(diff.user_id, diff.domain, diff.seed or (), diff)
+        skill = seeded_skill(diff)
     if diff.version <= skill.version:
         return skill
     if diff.base_version != skill.version:
@@ -60,7 +61,7 @@ def merge(skill: PolicySkill | None, diff: SkillDiff) -> PolicySkill:
             f"the skill is at {skill.version}"
         )
     now = skill.contrasts + diff.is_contrast
-    lines = diff.seed if diff.seed is not None else skill.attributes
+    lines, held = (skill.attributes, skill.hypotheses) if diff.seed is None else (diff.seed, diff.seed_hypotheses)
     habits = habits_after(skill, diff.count_delta, diff.changes)
     attributes = apply_changes(lines, diff.changes, diff.evidence, now, diff.count_delta)
     if habits:
@@ -68,9 +69,6 @@ def merge(skill: PolicySkill | None, diff: SkillDiff) -> PolicySkill:
     numbers = numbers_after(skill, diff.count_delta, diff.changes)
     if numbers is not None:
         attributes = with_proofs(attributes, numbers)
-    hypotheses = diff.hypotheses
-    if hypotheses is None:
-        hypotheses = _hypotheses_after(skill.hypotheses, lines, attributes, diff)
     stated = _stated_after(skill.stated, diff.stated)
     return skill.model_copy(
         update={
@@ -79,7 +77,8 @@ def merge(skill: PolicySkill | None, diff: SkillDiff) -> PolicySkill:
             "version": diff.version,
             "contrasts": now,
             "attributes": attributes,
-            "hypotheses": hypotheses,
+            "hypotheses": _hypotheses_after(held, lines, attributes, diff),
+            "items": with_recent(skill.items, diff.item_taken, MAX_RECENT) if diff.item_taken else skill.items,
             "habits": habits,
             "numbers": numbers,
             "stated": stated,
@@ -104,6 +103,8 @@ def _hypotheses_after(
     held: dict[str, Counts], lines: Sequence[Attribute], after: Sequence[Attribute], diff: SkillDiff
 ) -> dict[str, Counts]:
     # A line that leaves does not become a hypothesis again; a fact that becomes a line stops being one.
+    if diff.hypotheses is not None:
+        return diff.hypotheses
     tally = diff.count_delta
     if tally is None and not (held and diff.changes):
         return held
@@ -134,7 +135,14 @@ def _sessions_after(sessions: tuple[SkillSession, ...], newest: SkillSession | N
     return (*others, newest)[-MAX_SESSIONS:]
 
 
-def initial_skill(user_id: str, domain: str, seed: Sequence[Attribute], event: Event) -> PolicySkill:
+def seeded_skill(first: SkillDiff) -> PolicySkill:
+    """Return the skill before its first diff."""
+    return initial_skill(first.user_id, first.domain, first.seed or (), first, first.seed_hypotheses)
+
+
+def initial_skill(
+    user_id: str, domain: str, seed: Sequence[Attribute], event: Event, hypotheses: Mapping[str, Counts] = _NO_COUNTS
+) -> PolicySkill:
     """Return a user's skill at version 0: the seed."""
     return PolicySkill(
         event_id=event.event_id,
@@ -142,6 +150,7 @@ def initial_skill(user_id: str, domain: str, seed: Sequence[Attribute], event: E
         user_id=user_id,
         domain=domain,
         attributes=tuple(seed),
+        hypotheses=dict(hypotheses),
         strategy=strategy_of(seed),
     )
 
@@ -158,6 +167,7 @@ def next_diff(skill: PolicySkill, event: Event, **found: Any) -> SkillDiff:
         base_version=skill.version,
         version=skill.version + 1,
         seed=skill.attributes if skill.version == 0 else None,
+        seed_hypotheses=skill.hypotheses if skill.version == 0 else {},
         seeded_from=skill.applied if skill.version == 0 else (),
         rewritten=skill.rewritten,
         **found,

@@ -168,7 +168,7 @@ def habit_evidence(
     item is no habit.
     """
     items, chosen = shown_items(contrast)
-    before = TasteHistory.of(ranked_lines(skill))
+    before = TasteHistory.of(ranked_lines(skill), skill.items)
     sides = sides_of_items(items, before, contrast.instruction, popularity, shown=not contrast.by_sager)
     return count_choice(sides, chosen)
 

@@ -17,7 +17,7 @@ from operators.habit_directions import (
 )
 from operators.language.words import keywords
 from operators.learning.evidence import log_ratio
-from schemas import Attribute, Contrast, ItemFacts, Measure
+from schemas import Contrast, ItemFacts, Measure
 
 # An axis counts only if at least this many items of a list have a side.
 MIN_ITEMS: Final = 3
@@ -35,17 +35,16 @@ class TasteHistory:
     """A user's history before a choice, as far as habits need it."""
 
     # Taken lately.
-    items: Collection[str | None] = frozenset()
+    items: Collection[str] = frozenset()
     # By dimension, as ids: every creator taken before, and the three values of a main dimension that were taken most.
     familiar: Mapping[str, Collection[str]] = field(default_factory=dict)
     # By dimension and id, the strength of the lines.
     tastes: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, lines: Iterable[RankedLine]) -> "TasteHistory":
-        """Read the lines of a skill."""
+    def of(cls, lines: Iterable[RankedLine], items: Iterable[str] = ()) -> "TasteHistory":
+        """Read a skill's lines, and the items taken lately."""
         tastes_only = [line for line in lines if not is_habit(line.attribute_id)]
-        items = {one.item_id for line in tastes_only if isinstance(line, Attribute) for one in line.evidence}
         creators: dict[str, set[str]] = {}
         mains: dict[str, list[RankedLine]] = {}
         tastes: dict[str, dict[str, float]] = {}
@@ -60,11 +59,10 @@ class TasteHistory:
             # Silent lines decide too, and pinned ones only as far as they were taken.
             if line.taken > line.expected and dimension in _DECIDING:
                 tastes.setdefault(dimension, {})[line.attribute_id] = log_ratio(line.taken, line.expected)
-        items.discard(None)
         for dimension, known in mains.items():
             known.sort(key=lambda line: (-line.taken, line.attribute_id))
             creators[dimension] = {line.attribute_id for line in known[:FAVOURITES]}
-        return cls(items, creators, tastes)
+        return cls(frozenset(items), creators, tastes)
 
 
 _NO_HISTORY = TasteHistory()

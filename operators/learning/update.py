@@ -136,11 +136,13 @@ class EvidenceUpdate:
     quotes: Mapping[str, str] = field(default_factory=dict)
     # True if the taste has changed in more than one line: older lines are overtaken then.
     has_shifted: bool = False
+    has_taken: bool = False
 
     def diff(self, event: Event, **fields: Any) -> SkillDiff:
         """Return the diff of an event with these changes."""
         found = {"count_delta": self.tally, "changes": tuple(self.changes), "shifted": self.has_shifted}
         found |= {"refused": self.refused, "evidence": self.evidence}
+        found["item_taken"] = self.evidence.item_id if self.has_taken else None
         return next_diff(self.skill, event, **found | fields)
 
     def count(
@@ -166,6 +168,7 @@ class EvidenceUpdate:
         before: Sequence[Attribute] = self.skill.attributes
         verdicts = verdicts or {}
         taken = set(shown.taken)
+        self.has_taken = bool(taken)
         patience = 0 if self.has_shifted else self.limits.protect_contradictions
         drift = drift_of(before, shown) if tests_change else {}
         over = {line.attribute_id for line in before if drift and drift_detected(line, drift.get(line.attribute_id, 0))}
@@ -182,8 +185,8 @@ class EvidenceUpdate:
         # A visit shows no items: it contradicts no line.
         offered = self.tally.lines.keys() & (shown.places.keys() | verdicts.keys())
         self._recount(supported, over, offered, by_age, patience)
-        once = int(any(taken for taken, *_ in self.skill.hypotheses.values()))
-        met = self.skill.contrasts + max([line.support for line in before], default=once)
+        counted = [round(taken / ONE) for taken, *_ in self.skill.hypotheses.values()]
+        met = self.skill.contrasts + max([0, *counted, *[line.support for line in before]])
         new = self._begin(facts, shown, met, now, weight, verdicts)
         before = self._evict_unconfirmed(before, taken, now)
         if habits:
@@ -271,35 +274,34 @@ class EvidenceUpdate:
     def _begin(
         self, facts: Sequence[Fact], shown: ListEvidence, met: int, now: int, weight: int, verdicts: Verdicts
     ) -> list[Attribute]:
-        """Count new facts as hypotheses; return the lines of those that this event confirms, or a model quotes."""
+        """Count new facts as hypotheses; return the lines of those that this event proves, or a model quotes."""
         taken, held = frozenset(shown.taken), self.skill.hypotheses
-        names = fact_ids(facts)
-        named = {name: None for name in names if name not in self.taken}
-        # A value that was only left is not one that the person takes.
-        again = {name for name, counts in held.items() if counts[0]}
-        confirmed = {name: held.get(name, (0, 0, 0)) for name in named if name in taken & (again | self.quotes.keys())}
+        named = {name: fact for name, fact in zip(fact_ids(facts), facts, strict=True) if name not in self.taken}
+        # Only a value that was taken before can have won a bet.
+        known = taken & (held.keys() | self.quotes.keys())
+        again = {name: held.get(name, (0, 0, 0)) for name in named if name in known}
         begun = self.tally.lines
         for name in [name for name in named if name not in held][:MAX_HYPOTHESES]:
             part = shown.part(name) * weight // ONE + verdicts.get(name, (0, 0))[0] if name in taken else 0
             expected = initial_expected(self.usual.get(name, 0), shown.expected.get(name, 0) * weight // ONE, met)
             begun[name] = (part, expected, 0)
-        if not confirmed:
+        if not again:
             return []
-        spelled = {name: fact for name, fact in zip(names, facts, strict=True) if name in confirmed}
-        counts = counts_after(hypotheses_of(confirmed), self.tally)
+        counts = counts_after(hypotheses_of(again), self.tally)
         return [
             from_fact(
-                spelled[name],
+                named[name],
                 Tier.LOW if proof >= ONE else Tier.SILENT,
                 AttributeSource.DISCOVERED,
                 counts=(count, expected),
-                support=1 + (name in again),
+                support=max(1 + (again[name][0] > 0), round(count / ONE)),
                 confirmed_at=now,
                 evidence=self.evidence,
                 proof=proof,
                 quote=self.quotes.get(name, ""),
             )
             for name, (count, expected, proof) in counts.items()
+            if proof >= ONE or name in self.quotes
         ]
 
     def _make_room(self, lines: Sequence[Attribute], new: Sequence[Attribute]) -> None:

@@ -13,7 +13,7 @@ from operators.learning.fold import initial_skill
 from operators.learning.limits import DEFAULT_LIMITS, MergeLimits, fit_seed
 from operators.learning.prior import frequency_prior, observe, statinit
 from operators.options import EvolveMode
-from schemas import Attribute, Event, Interaction, ItemFacts, Memory, PolicySkill, Position, Profile, Receipt
+from schemas import Attribute, Event, Interaction, ItemFacts, Memory, PolicySkill, Position, Profile, Receipt, Tier
 
 
 class PriorOutcome(StrEnum):
@@ -105,6 +105,9 @@ class SkillStart:
             lines = template if self.from_template else ()
         # Profiles and templates may be older than the privacy rules.
         kept = [line for line in lines if self.privacy.refuses(domain, line.dimension, line.value) is None]
-        skill = initial_skill(user_id, domain, fit_seed(kept, self.limits), event)
+        # A history without a proof is no line yet.
+        held = {line.attribute_id: (line.taken, line.expected, line.proof) for line in kept if line.tier is Tier.SILENT}
+        kept = [line for line in kept if line.tier is not Tier.SILENT]
+        skill = initial_skill(user_id, domain, fit_seed(kept, self.limits), event, held)
         # Do not count visits again that are already in the seed.
         return skill if profile is None else skill.model_copy(update={"applied": profile.applied})

@@ -63,7 +63,8 @@ def line_ids(diff: SkillDiff) -> set[str]:
     """Return the ids of the lines, hypotheses and statements in a version."""
     statements = [each.statement for each in diff.stated if each.statement is not None]
     stated = {name for each in statements for name in (each.attribute_id, each.statement_id)}
-    counted = {*(diff.count_delta.lines if diff.count_delta is not None else ()), *(diff.hypotheses or ())}
+    counted = {*diff.seed_hypotheses, *(diff.hypotheses or ())}
+    counted.update(diff.count_delta.lines if diff.count_delta is not None else ())
     return {*(a.attribute_id for a in diff.seed or ()), *(c.attribute_id for c in diff.changes), *stated, *counted}
 
 

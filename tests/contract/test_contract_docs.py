@@ -320,7 +320,7 @@ def test_the_table_of_the_learning_rule_follows_from_the_operators() -> None:
         ratio = theta["price"] / theta["length"] * math.sqrt(usual["length"][1] / usual["price"][1])
         weights = f"{theta['price']:.2f} | {theta['length']:.2f} | {proofs['price']:.1f} | {proofs['length']:.1f}"
         rows.append(f"| {nth} | {weights} | {ratio:.1f} |")
-    north = next(each for each in skill.attributes if each.value == "north")
+    north = next(each for each in ranked_lines(skill) if each.attribute_id == "preference:operator:north")
     counts = f"taken {north.taken / ONE:.1f} where {north.expected / ONE:.1f} was expected"
 
     text = DECIDING.read_text(encoding="utf-8")

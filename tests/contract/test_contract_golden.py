@@ -58,8 +58,8 @@ def nested(value: Any, extra: dict[str, Any]) -> Any:
         return value
     free = {
         "metadata", "shares", "usual", "older", "older_known", "companions", "items", "domains", "lines", "begun",
-        "hypotheses", "measures", "habits", "mix", "dimensions", "against", "drift", "numbers", "moments",
-        "tastes",
+        "hypotheses", "seed_hypotheses", "measures", "habits", "mix", "dimensions", "against", "drift", "numbers",
+        "moments", "tastes",
     }  # fmt: skip
     return {name: part if name in free else nested(part, extra) for name, part in value.items()} | extra
 

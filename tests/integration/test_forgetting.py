@@ -151,7 +151,7 @@ def test_a_person_leaves_nothing_behind_and_starts_afresh(harness: Harness) -> N
         )
         new = [d for d in harness.outputs.values(SkillDiff) if d.user_id == ANN and d.occurred_at > before]
         assert [d.version for d in new] == [1], "versions begin anew"
-        assert new[0].seed == (), "nothing is left of what her history gave"
+        assert (new[0].seed, new[0].seed_hypotheses) == ((), {}), "nothing is left of what her history gave"
         prompts = "".join(map(str, server.bodies[asked:]))
         assert prompts
         harness.quiet()

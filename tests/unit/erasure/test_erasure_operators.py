@@ -196,7 +196,7 @@ def test_an_erased_hypothesis_stays_under_its_digest_until_it_is_removed() -> No
     for then in (skill, rewritten):
         command = a_command(Action.IMPORT, lines=then.attributes, hypotheses=then.hypotheses)
         kept = restorable(command, initial_skill(USER, DOMAIN, (), a_command()), receipt).hypotheses
-        assert kept.keys() == {fact_id(Fact(dimension="mood", value="dark"))}
+        assert kept.keys() == {"preference:genre:saga", "preference:mood:dark"}
 
 
 def counts(line: Attribute) -> tuple[int, int, int]:

@@ -36,8 +36,8 @@ class User:
         return {line.attribute_id: line for line in lines if line.attribute_id in DIRECTION_OF}
 
     def sides(self, items: Sequence[ItemFacts]) -> Sides:
-        lines = () if self.skill is None else ranked_lines(self.skill)
-        return sides_of_items(items, TasteHistory.of(lines), INSTRUCTION)
+        before = TasteHistory() if self.skill is None else TasteHistory.of(ranked_lines(self.skill), self.skill.items)
+        return sides_of_items(items, before, INSTRUCTION)
 
     def takes(self, items: Sequence[ItemFacts], place: int) -> None:
         version = 0 if self.skill is None else self.skill.version

@@ -16,7 +16,7 @@ from operators.learning.habits import (
     proves_less,
 )
 from operators.learning.questions import Side, TasteHistory, sides_of_items
-from schemas import ONE, Evidence, HabitCounts, ItemFacts, Tier
+from schemas import ONE, HabitCounts, ItemFacts, Tier
 from tests.builders import an_attribute, facts, item_facts
 
 RARE = next(pole for pole in DIRECTIONS if pole.value == "picks what few others take")
@@ -120,10 +120,11 @@ ITEM = st.builds(
 )
 BEFORE = TasteHistory.of(
     [
-        an_attribute("genre: noir", support=2, taken=4 * ONE, evidence=(Evidence(event_id="e", item_id="a"),)),
+        an_attribute("genre: noir", support=2, taken=4 * ONE),
         an_attribute("author: Jo Wick", support=1, taken=ONE),
         an_attribute("mood: dark", support=1, taken=ONE),
-    ]
+    ],
+    ["a"],
 )
 
 

@@ -101,28 +101,25 @@ class TestOneChoice:
         taken = {name: counts[0] for name, counts in after.hypotheses.items()}
         assert taken == {id_of(NOIR): ONE, id_of("author: Mina"): ONE, id_of(SAGA): 0}
 
-    def test_a_second_choice_makes_a_hypothesis_a_line_with_its_spelling_and_counts(self) -> None:
-        first, _ = chose(a_skill(), a_contrast(["author: Mina"], [[SAGA]]))
+    def test_a_hypothesis_becomes_a_line_with_its_spelling_and_counts_when_it_has_proved_itself(self) -> None:
+        name, before, after = id_of("author: Mina"), a_skill(), a_skill()
+        for number in range(8):
+            if name not in before.hypotheses or name in after.hypotheses:
+                mina = a_contrast(
+                    [f"author: {'MINA' if number else 'Mina'}"], [[SAGA], [EPIC], [NOIR]], event_id=f"c{number}"
+                )
+                before, (after, diff) = after, chose(after, mina)
 
-        after, diff = chose(first, a_contrast(["author: MINA", NOIR], [[SAGA], [EPIC]], event_id="c2", by_sager=True))
-
-        (line,) = after.attributes
-        assert (line.value, line.tier, line.support) == ("MINA", Tier.SILENT, 2)
-        assert line.taken == ONE - ONE // DECAY + ONE
-        assert line.proof == bet(ONE, ONE // 2, ONE // 3, ONE)
-        assert [change.kind for change in diff.changes] == [SkillChangeKind.DISCOVERED]
-        assert line.attribute_id not in after.hypotheses
+        line = the(after, "author: Mina")
+        assert isinstance(line, Attribute)
+        assert (line.value, line.tier, name in after.hypotheses) == ("MINA", Tier.LOW, False)
+        taken, _, proof = before.hypotheses[name]
+        assert proof < ONE <= line.proof
+        assert line.taken == taken - taken // DECAY + ONE
+        assert line.support == round(line.taken / ONE)
+        assert SkillChangeKind.DISCOVERED in [change.kind for change in diff.changes]
         assert diff.count_delta is not None
-        assert line.attribute_id not in diff.count_delta.lines
-
-    def test_a_value_that_was_left_first_needs_two_choices_too(self) -> None:
-        skill, _ = played([(SAGA, [NOIR, NOIR])])
-
-        once, _ = chose(skill, a_contrast([NOIR], [[SAGA]], event_id="a", by_sager=True))
-        twice, _ = chose(once, a_contrast([NOIR], [[SAGA]], event_id="b", by_sager=True))
-
-        assert id_of(NOIR) in once.hypotheses
-        assert [line.value for line in twice.attributes] == ["noir"]
+        assert name not in diff.count_delta.lines
 
     def test_the_least_taken_hypotheses_leave_without_a_record(self) -> None:
         skill = a_skill()
@@ -144,7 +141,7 @@ class TestTiers:
         moves = [
             (c.before, c.after) for d in log for c in d.changes if c.attribute_id == id_of(NOIR) and c.before != c.after
         ]
-        rises = [(None, Tier.SILENT), (Tier.SILENT, Tier.LOW), (Tier.LOW, Tier.MEDIUM), (Tier.MEDIUM, Tier.HIGH)]
+        rises = [(None, Tier.LOW), (Tier.LOW, Tier.MEDIUM), (Tier.MEDIUM, Tier.HIGH)]
         assert moves[: len(rises)] == rises
         falls = [after for before, after in moves if before is not None and after is not None and after < before]
         assert falls == sorted(falls, reverse=True)
@@ -199,9 +196,9 @@ def test_a_visit_uses_the_populations_shares() -> None:
 
 
 def test_the_least_taken_line_is_evicted() -> None:
-    skill = a_skill(counted(SAGA, 3, 1), counted(EPIC, 0.4, 0.1))
+    proven = {id_of(NOIR): (4 * ONE, ONE, ONE)}
+    skill = a_skill(counted(SAGA, 3, 1), counted(EPIC, 0.4, 0.1)).model_copy(update={"hypotheses": proven})
 
-    skill, _ = chose(skill, a_contrast([NOIR], [["genre: farce"]], event_id="c0"))
     after, diff = chose(skill, a_contrast([NOIR], [["genre: farce"]]), limits=MergeLimits(attributes=2))
 
     assert {line.value for line in after.attributes} == {"saga", "noir"}

@@ -84,7 +84,9 @@ class Person:
         self.constancy = self.draw.choice([0.3, 0.9, 1.0])
         names = [Fact(dimension=name, value=value) for name, values in VALUES.items() for value in values]
         lines = [self.seeded(fact) for fact in self.draw.sample(names, 5)]
-        self.skill = initial_skill(USER, DOMAIN, (*lines, HABIT), self.visit(0))
+        held = {line.attribute_id for line in lines}
+        hypotheses = {name: (ONE, 200, 0) for name in fact_ids(names) if name not in held}
+        self.skill = initial_skill(USER, DOMAIN, (*lines, HABIT), self.visit(0), hypotheses)
         self.favourites = {fact.value for fact in self.draw.sample(names, 2)}
 
     def seeded(self, fact: Fact) -> Attribute:
@@ -230,9 +232,9 @@ def test_a_high_line_of_the_prior_falls_after_two_contradictions(limits: MergeLi
 
 
 @both_limits
-def test_a_fact_is_a_line_only_after_a_second_event_takes_it(limits: MergeLimits) -> None:
+def test_a_fact_is_a_line_only_with_a_proof(limits: MergeLimits) -> None:
     for steps in streams(limits):
-        takings: Counter[str] = Counter()
+        takings = Counter(steps[0].before.hypotheses.keys())
         for step in steps:
             known = {line.attribute_id for line in step.before.attributes}
             tally = step.diff.count_delta
@@ -244,6 +246,8 @@ def test_a_fact_is_a_line_only_after_a_second_event_takes_it(limits: MergeLimits
                     assert takings[line.attribute_id] >= 1, "this event is not in the tally"
                     assert line.attribute_id in step.before.hypotheses
                     assert line.attribute_id not in known
+                    assert line.tier is Tier.LOW
+                    assert line.proof >= ONE
             assert step.after.hypotheses.keys().isdisjoint(line.attribute_id for line in step.after.attributes)
             assert len(step.after.hypotheses) <= MAX_HYPOTHESES
 

@@ -14,6 +14,7 @@ from tests.builders import (
     a_time,
     an_attribute,
     an_interaction,
+    id_of,
     item_facts,
     texts,
 )
@@ -93,7 +94,8 @@ class TestStart:
     def test_users_with_a_history_start_with_it(self) -> None:
         skill = SkillStart(privacy=PRIVACY).skill(USER, DOMAIN, a_rank_request(), self.PROFILE, self.TEMPLATE)
 
-        assert (skill.version, texts(skill.attributes)) == (0, ["genre: noir"])
+        assert (skill.version, skill.attributes) == (0, ()), "one visit proves nothing"
+        assert list(skill.hypotheses) == [id_of("genre: noir")]
 
     def test_new_users_start_with_the_template(self) -> None:
         """A template may be older than what is private now."""
