@@ -167,7 +167,7 @@ class _Counted(NamedTuple):
 
 
 class Hypothesis(_Counted):
-    """A fact that no second choice has confirmed.
+    """A fact without a proof of one nat.
 
     Its counts rank and bet as a silent line's do.
     """

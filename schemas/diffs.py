@@ -290,7 +290,7 @@ class PolicySkill(UserDomainEvent, topic="skills"):
         default_factory=dict,
         max_length=MAX_HYPOTHESES,
         exclude_if=is_empty,
-        description="Facts that no second choice has confirmed: taken, expected and proof.",
+        description="Facts without a proof of one nat: taken, expected and proof.",
     )
     items: tuple[ItemIdField, ...] = Field((), max_length=MAX_RECENT, exclude_if=is_empty, description="Taken lately.")
     habits: dict[HabitName, HabitCounts] = Field(default_factory=dict, max_length=MAX_HABITS, exclude_if=is_empty)

@@ -1052,7 +1052,7 @@ export interface components {
             contrasts: number;
             /** @default [] */
             attributes: components["schemas"]["Attribute"][];
-            /** @description Facts that no second choice has confirmed: taken, expected and proof. */
+            /** @description Facts without a proof of one nat: taken, expected and proof. */
             hypotheses?: {
                 [key: string]: [
                     number,
