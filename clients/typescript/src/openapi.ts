@@ -1060,6 +1060,11 @@ export interface components {
                     number
                 ];
             };
+            /**
+             * @description Taken lately.
+             * @default []
+             */
+            items: string[];
             habits?: {
                 [key: string]: [
                     number,
@@ -1317,6 +1322,14 @@ export interface components {
             base_version: number;
             version: number;
             seed?: components["schemas"]["Attribute"][] | null;
+            /** @description The seed's. */
+            seed_hypotheses?: {
+                [key: string]: [
+                    number,
+                    number,
+                    number
+                ];
+            };
             /** @default [] */
             seeded_from: components["schemas"]["Position"][];
             counted_until?: string | null;
@@ -1332,6 +1345,8 @@ export interface components {
                     number
                 ];
             } | null;
+            /** @description It joins the skill's `items`. */
+            item_taken?: string | null;
             /** @default [] */
             stated: components["schemas"]["StatementChange"][];
             /**
