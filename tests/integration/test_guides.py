@@ -70,7 +70,7 @@ def test_the_first_examples_show_what_they_print(deployment: Harness, capsys: py
     printed = capsys.readouterr().out.strip()
     prompt = run(inject)["prompt"]
 
-    assert slim.text == "likes: sci-fi | style: stays with favourite genres, decides by genre"
+    assert slim.text == "likes: sci-fi | style: stays with favourite genres, returns to earlier choices"
     assert prompt.splitlines()[-1].endswith(slim.text)
     # What the pages say is printed is what is printed.
     assert printed == slim.text
