@@ -48,7 +48,7 @@ COUNT  ?= --cov --cov-report=
 # Tests start hundreds of processes. With this variable set, each would compile every module again.
 test test-all test-fast test-kafka faults: export PYTHONDONTWRITEBYTECODE =
 
-test: $(VENV)/ready ## run a test of every behaviour, on the embedded broker (6 minutes on two cores)
+test: $(VENV)/ready ## run a test of every behaviour, on the embedded broker (5 minutes on two cores)
 	@$(PYTEST) $(SPREAD) -m "not thorough and not seldom"
 
 test-all: $(VENV)/ready ## run all tests, on the embedded broker, and measure their coverage
