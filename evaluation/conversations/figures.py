@@ -169,10 +169,10 @@ async def run(
     *,
     listen: Listener = by_rules,
     concurrency: int = 1,
-    tell: Callable[[int], object] = int,
+    progress: Callable[[int], object] = int,
     after: Callable[[Conversation], Awaitable[object]] | None = None,
 ) -> Totals:
-    """Play persons concurrently and sum up; `tell` receives the number done, `after` each person played."""
+    """Play persons concurrently and sum up; `progress` receives the number done, `after` each person played."""
     found, done = Totals(), 0
 
     async def play(who: Person | Unreadable) -> None:
@@ -189,7 +189,7 @@ async def run(
             except Exception as error:
                 found.failed.append((who.user_id, f"{type(error).__name__}: {error}"))
         done += 1
-        tell(done)
+        progress(done)
 
     await side_by_side(persons, play, concurrency)
     return found

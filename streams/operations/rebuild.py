@@ -25,7 +25,7 @@ from streams.rights.sealed_topics import PartitionReader, SealedPartition, Skill
 from streams.settings import Settings
 
 EXAMPLES, FLUSH_SECONDS = 20, 60.0
-# With these the log cannot tell what the skill is.
+# With these faults the log does not show what the skill is.
 _BROKEN_LOG = (FaultKind.LOG_GAP, FaultKind.LOG_FORGED)
 _WRONG_SLIM = (FaultKind.SLIM_UNSEALED, FaultKind.SLIM_FORGED, FaultKind.SLIM_AHEAD)
 

@@ -150,11 +150,11 @@ def conversations(
     total = min(len(files(folder)), people or sys.maxsize)
     with ProgressBars() as progress:
 
-        def show_progress(done: int) -> None:
+        def show(done: int) -> None:
             progress.update("people", done, max(done, total))
 
         model = _Model(by, memory, questions, judge, budget_calls, seed)
-        found, lines = asyncio.run(model.run(read(folder, people), show_progress))
+        found, lines = asyncio.run(model.run(read(folder, people), show))
     _note_losses(found)
     counts = {"unreadable": len(found.unreadable), "failed": len(found.failed)}
     print_lines([{"line": "summary", "llm": llm, "memory": memory, **counts, **found.shares()}], as_json)
@@ -185,13 +185,13 @@ class _Model:
     seed: int
 
     async def run(
-        self, persons: "Iterator[Person | Unreadable]", show_progress: "Callable[[int], None]"
+        self, persons: "Iterator[Person | Unreadable]", show: "Callable[[int], None]"
     ) -> "tuple[Totals, list[dict[str, Any]]]":
         """Return the totals, and the lines of the questions; unusable answers are noted."""
         from evaluation.conversations.figures import run  # noqa: PLC0415
 
         if self.by.value == "rules" and not self.questions:
-            return await run(persons, tell=show_progress), []
+            return await run(persons, progress=show), []
         from evaluation.conversations.listening import ModelListener  # noqa: PLC0415
         from evaluation.replies import Replies, client_of  # noqa: PLC0415
 
@@ -206,7 +206,7 @@ class _Model:
 
                     asked = OpenQuestions(client, judge, self.questions, self.seed)
                     after = asked.ask
-                totals = await run(persons, listen=model.listen, concurrency=at_once, tell=show_progress, after=after)
+                totals = await run(persons, listen=model.listen, concurrency=at_once, progress=show, after=after)
         if model.unusable:
             note(f"{model.unusable:,} answers of the model were unusable and replaced by the rules")
         if asked is not None and asked.unusable:
