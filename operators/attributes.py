@@ -83,7 +83,7 @@ def fact_ids(facts: Iterable[Fact]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4_096)
 def _fact_ids(facts: tuple[Fact, ...]) -> tuple[str, ...]:
-    # By all facts of an item: a choice asks for those of its list six times.
+    # Cached by item: a choice needs the ids of its whole list six times.
     return tuple([_fact_id(fact.dimension, fact.value) for fact in facts])
 
 

@@ -242,7 +242,7 @@ class SkillDiff(UserDomainEvent, topic="skill-diffs"):
     version: int = Field(ge=1)
     seed: tuple[Attribute, ...] | None = Field(None, max_length=MAX_ATTRIBUTES)
     seed_hypotheses: dict[AttributeId, HypothesisCounts] = Field(
-        default_factory=dict, max_length=MAX_HYPOTHESES, exclude_if=is_empty, description="The seed's."
+        default_factory=dict, max_length=MAX_HYPOTHESES, exclude_if=is_empty, description="Hypotheses of the seed."
     )
     seeded_from: tuple[Position, ...] = Field((), max_length=4, exclude_if=is_empty)
     counted_until: UtcDatetime | None = Field(None, exclude_if=is_empty)
@@ -292,7 +292,9 @@ class PolicySkill(UserDomainEvent, topic="skills"):
         exclude_if=is_empty,
         description="Facts without a proof of one nat: taken, expected and proof.",
     )
-    items: tuple[ItemIdField, ...] = Field((), max_length=MAX_RECENT, exclude_if=is_empty, description="Taken lately.")
+    items: tuple[ItemIdField, ...] = Field(
+        (), max_length=MAX_RECENT, exclude_if=is_empty, description="Items taken lately, newest last."
+    )
     habits: dict[HabitName, HabitCounts] = Field(default_factory=dict, max_length=MAX_HABITS, exclude_if=is_empty)
     numbers: NumberSums | None = Field(None, exclude_if=is_none)
     stated: tuple[Statement, ...] = Field((), max_length=MAX_STATEMENTS, exclude_if=is_empty)

@@ -1,7 +1,7 @@
 """Records of items that the agent `enrich` writes again, with quoted facts.
 
-Such a record names the app's record and the text, so that it is recognised, and counts for no other one. It keeps
-fields that the schema does not know.
+Such a record names the app's record and the hash of the text, so the worker recognises it. It keeps fields that the
+schema does not know.
 """
 
 from contextlib import suppress
@@ -14,36 +14,42 @@ from .items import Fact, QuotedFacts
 
 
 def enriched_record(record: bytes, digest: str, facts: tuple[Fact, ...]) -> bytes:
-    """Return an item's record with quoted facts, and else as the app wrote it."""
+    """Add quoted facts to an app's record."""
     app = _app_record(record)
     quoted = QuotedFacts(source_id=app["event_id"], digest=digest, facts=facts)
-    return to_json({**app, "event_id": _own_id(app["event_id"], digest), "quoted": quoted})
+    return to_json({**app, "event_id": _enriched_id(app["event_id"], digest), "quoted": quoted})
 
 
 def same_app_record(one: bytes, other: bytes) -> bool:
-    """Return True for one record of an app, with or without quoted facts."""
+    """Return True if two records differ in quoted facts at most."""
     # As bytes: the number NaN, which JSON texts may have, differs from itself.
     return to_json(_app_record(one)) == to_json(_app_record(other))
 
 
 def is_enriched(record: bytes) -> bool:
     """Return True for a record that the agent wrote, and not an app that copied its facts."""
-    if b'"quoted":{' not in record:  # as most: do not parse them
+    if b'"quoted":{' not in record:  # most records have none, and need no parsing
         return False
-    item = _read(record)
-    quoted = item.get("quoted")
-    return isinstance(quoted, dict) and item.get("event_id") == _own_id(
-        str(quoted.get("source_id")), str(quoted.get("digest"))
-    )
+    return _source_id(_read(record)) is not None
 
 
 def _app_record(record: bytes) -> dict[str, Any]:
-    app = _read(record)
-    quoted = app.pop("quoted", None)
-    return {**app, "event_id": quoted["source_id"]} if is_enriched(record) else app
+    item = _read(record)
+    source_id = _source_id(item)
+    item.pop("quoted", None)
+    return item if source_id is None else {**item, "event_id": source_id}
 
 
-def _own_id(source_id: str, digest: str) -> str:
+def _source_id(item: dict[str, Any]) -> str | None:
+    """Return the id of the app's record if the agent wrote this one."""
+    quoted = item.get("quoted")
+    if not isinstance(quoted, dict):
+        return None
+    source_id = str(quoted.get("source_id"))
+    return source_id if item.get("event_id") == _enriched_id(source_id, str(quoted.get("digest"))) else None
+
+
+def _enriched_id(source_id: str, digest: str) -> str:
     return derived_id("enrich", source_id, digest)
 
 

@@ -105,7 +105,7 @@ class SkillStart:
             lines = template if self.from_template else ()
         # Profiles and templates may be older than the privacy rules.
         kept = [line for line in lines if self.privacy.refuses(domain, line.dimension, line.value) is None]
-        # A history without a proof is no line yet.
+        # Facts of the history without a proof begin as hypotheses.
         held = {line.attribute_id: (line.taken, line.expected, line.proof) for line in kept if line.tier is Tier.SILENT}
         kept = [line for line in kept if line.tier is not Tier.SILENT]
         skill = initial_skill(user_id, domain, fit_seed(kept, self.limits), event, held)

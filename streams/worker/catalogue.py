@@ -17,15 +17,15 @@ from streams.settings import Settings
 # An app may send an item and a list with it at the same time, and the topics are read independently.
 WAIT_SECONDS, POLL_SECONDS = 3.0, 0.05
 CACHED_ITEMS = 20_000
-# A quoted fact counts from so many items on: no choice can confirm rarer ones, and they lower Hit@1.
+# So many items must have a quoted fact: no choice can confirm rarer facts, and they lower Hit@1.
 RECURRING = 3
 
 
 class CatalogueEntry(NamedTuple):
     """A key's newest record, compressed; None after a tombstone.
 
-    `partition` and `offset` are those of the last record read, also if it was late. `enriched` is the last record with
-    quoted facts: an app that sends its item again knows none.
+    `partition` and `offset` are those of the last record read, even if it was late. `enriched` is the last record with
+    quoted facts: an app that sends its item again does not send them.
     """
 
     partition: int
@@ -38,7 +38,7 @@ class CatalogueEntry(NamedTuple):
         """The newest record."""
         return None if self.value is None else decompressed(self.value)
 
-    def quoted(self, key: bytes) -> QuotedFacts | None:
+    def quotations(self, key: bytes) -> QuotedFacts | None:
         """Return the last facts that a model quoted, maybe from another text."""
         item = None if self.enriched is None else valid_item(key, decompressed(self.enriched))
         return None if item is None else item.quoted
@@ -51,7 +51,7 @@ class Catalogue(Follower):
         super().__init__(settings, [Item.TOPIC], self._take)
         self._entries: dict[bytes, CatalogueEntry] = {}
         self._reached: dict[int, int] = {}
-        # Items by the hash of a quoted fact: most facts are of one item, and would take more memory than the items.
+        # The number of items by the hash of a quoted fact. The facts themselves would take more memory than the items.
         self._having: Counter[int] = Counter()
         self._decoded: LruCache[bytes, tuple[bytes, Item | None]] = LruCache(CACHED_ITEMS)
 
@@ -65,17 +65,21 @@ class Catalogue(Follower):
         worker's is late and does not count.
         """
         before = self._entries.get(key)
-        is_own = value is not None and is_enriched(value)
+        is_enrichment = value is not None and is_enriched(value)
         if value is None:
             entry = CatalogueEntry(partition, offset)
-        elif is_own and before is not None and (before.record is None or not same_app_record(before.record, value)):
+        elif (
+            is_enrichment
+            and before is not None
+            and (before.record is None or not same_app_record(before.record, value))
+        ):
             entry = before._replace(partition=partition, offset=offset)
         else:
             packed, enriched = compressed(value), None if before is None else before.enriched
-            entry = CatalogueEntry(partition, offset, packed, packed if is_own else enriched)
+            entry = CatalogueEntry(partition, offset, packed, packed if is_enrichment else enriched)
         if before is None or before.value is not entry.value:
-            self._having.subtract(_own_facts(key, before))
-            self._having.update(_own_facts(key, entry))
+            self._having.subtract(_fact_hashes(key, before))
+            self._having.update(_fact_hashes(key, entry))
         self._entries[key] = entry
         self._reached[partition] = offset
 
@@ -84,8 +88,8 @@ class Catalogue(Follower):
         item = self._item(domain, item_id)
         return None if item is None else item.item
 
-    def quoted(self, domain: str, item_id: str) -> tuple[Fact, ...]:
-        """Return the facts that a model quoted from an item's text and from others."""
+    def shared_quotations(self, domain: str, item_id: str) -> tuple[Fact, ...]:
+        """Return the facts that a model quoted from the texts of this item and of enough others."""
         item = self._item(domain, item_id)
         facts = () if item is None or item.quoted is None else item.quoted.facts
         return tuple(fact for fact in facts if self._having[hash((domain, fact))] >= RECURRING)
@@ -120,7 +124,7 @@ class Catalogue(Follower):
         return None
 
 
-def _own_facts(key: bytes, entry: CatalogueEntry | None) -> list[int]:
+def _fact_hashes(key: bytes, entry: CatalogueEntry | None) -> list[int]:
     if entry is None or entry.value is None or entry.value is not entry.enriched:
         return []
     item = valid_item(key, decompressed(entry.value))

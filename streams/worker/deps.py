@@ -81,7 +81,7 @@ class Deps:
         They include those that a model quoted from the catalogue's item of this id.
         """
         key = (domain, candidate.item_id)
-        quoted = self.catalogue.quoted(*key) if self._enriches else ()
+        quoted = self.catalogue.shared_quotations(*key) if self._enriches else ()
         known = self._parsed.get(key)
         # `==` of pydantic models takes twice the time, and a choice compares ten items.
         if known is not None and known[1] == quoted and vars(known[0]) == vars(candidate):

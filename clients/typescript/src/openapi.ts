@@ -1061,7 +1061,7 @@ export interface components {
                 ];
             };
             /**
-             * @description Taken lately.
+             * @description Items taken lately, newest last.
              * @default []
              */
             items: string[];
@@ -1322,7 +1322,7 @@ export interface components {
             base_version: number;
             version: number;
             seed?: components["schemas"]["Attribute"][] | null;
-            /** @description The seed's. */
+            /** @description Hypotheses of the seed. */
             seed_hypotheses?: {
                 [key: string]: [
                     number,

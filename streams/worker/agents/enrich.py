@@ -16,7 +16,7 @@ from streams.worker import metrics
 from streams.worker.catalogue import CatalogueEntry, valid_item
 from streams.worker.deps import Worker
 from streams.worker.reasoning.reasoner import ReasonerFailed, Reasoning
-from streams.worker.runtime.batches import Batches, ConsumedRecord, batches_of
+from streams.worker.runtime.batches import ConsumedRecord
 from streams.worker.runtime.dispatch import KeyedExecutor, RecordDispatcher, RoutedEvent
 
 STAGE = "enrich"
@@ -27,13 +27,7 @@ SHARE = 0.25
 def define(worker: Worker, reasoning: Reasoning, enricher: LlmEnricher) -> None:
     """Define the agent."""
     agent = EnrichAgent(worker, reasoning, enricher)
-    executor = KeyedExecutor(agent, math.ceil(SHARE * worker.deps.settings.in_flight))
-
-    @worker.app.agent(batches_of(worker.app, Item), name=STAGE)
-    async def enrich(batches: Batches) -> None:
-        """Adds quoted facts to items; apps write the items."""
-        async for batch in batches:
-            executor.submit(batch)
+    agent.define_agent(KeyedExecutor(agent, math.ceil(SHARE * worker.deps.settings.in_flight)).submit)
 
 
 class EnrichAgent(RecordDispatcher):
@@ -41,6 +35,7 @@ class EnrichAgent(RecordDispatcher):
 
     def __init__(self, worker: Worker, reasoning: Reasoning, enricher: LlmEnricher) -> None:
         super().__init__(worker, STAGE, {})
+        self.models = (Item,)  # without a handler: tombstones and unreadable records are routed too
         self._deps, self._reasoning, self._enricher = worker.deps, reasoning, enricher
 
     def route(self, event: ConsumedRecord) -> RoutedEvent:
@@ -69,7 +64,7 @@ class EnrichAgent(RecordDispatcher):
         if item.quoted is not None and item.quoted.digest == digest:
             return "skipped"
         facts: tuple[Fact, ...] = ()
-        known = entry.quoted(key)
+        known = entry.quotations(key)
         if known is not None and known.digest == digest:
             facts = known.facts
         # In a thread: finding the phrases takes milliseconds, and a new catalogue has many texts.
