@@ -13,6 +13,7 @@ from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, 
 
 from streams.exceptions import KafkaUnreachable
 from streams.kafka.clients import client_config, no_group
+from streams.kafka.ends import UnreadPartitions
 from streams.kafka.scanner import int_of
 from streams.settings import Settings
 
@@ -45,7 +46,6 @@ class Follower:
         self._stop = threading.Event()
         self._last_record = time.monotonic()
         self._next: dict[tuple[str, int], int] = {}
-        self._unread: set[tuple[str, int]] = set()
         self._requested: SimpleQueue[tuple[tuple[str, int], threading.Event]] = SimpleQueue()
         self._waiting: defaultdict[tuple[str, int], list[threading.Event]] = defaultdict(list)
         self._thread = threading.Thread(target=self._follow, name=f"follow-{self._group}", daemon=True)
@@ -94,8 +94,10 @@ class Follower:
         config = {"enable.partition.eof": True, "auto.offset.reset": "earliest", **self._config}
         consumer = Consumer(client_config(self._settings, **no_group(self._group), **config))
         try:
-            self._unread = {(name, each) for name in self._begin for each in partitions_of(consumer, name, self._stop)}
-            consumer.assign(list(map(self._where, self._unread)))
+            places = [(name, each) for name in self._begin for each in partitions_of(consumer, name, self._stop)]
+            partitions = list(map(self._where, places))
+            consumer.assign(partitions)
+            unread = UnreadPartitions(consumer, partitions)
             while not self._stop.is_set():
                 self._seek_requested(consumer)
                 # `consume` alone would wait for a full batch.
@@ -103,8 +105,9 @@ class Follower:
                 if first is not None:
                     for message in [first, *consumer.consume(MOST_AT_ONCE - 1, 0)]:
                         self._on_message(message)
+                        unread.on_message(message)
                     self._last_record = time.monotonic()
-                if not self._unread:
+                if not unread:
                     self.is_ready = True
         finally:
             consumer.close()
@@ -131,7 +134,6 @@ class Follower:
             self._take(message)
             self._next[place] = int_of(message.offset()) + 1
         elif error.code() == KafkaError._PARTITION_EOF:
-            self._unread.discard(place)
             for reached in self._waiting.pop(place, ()):
                 reached.set()
 

@@ -10,6 +10,7 @@ from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, 
 from schemas import TOPICS
 from streams.exceptions import KafkaUnreachable, StreamsError
 from streams.kafka.clients import client_config, no_group
+from streams.kafka.ends import UnreadPartitions
 from streams.settings import Settings
 
 SILENT_SECONDS, REQUEST_SECONDS, POLL_SECONDS = 30.0, 10.0, 0.05
@@ -81,17 +82,16 @@ class Scanner(AbstractContextManager["Scanner"]):
         # The size is a question to the broker for each partition.
         total = self.size(where) if on_progress is not None else 0
         self._consumer.assign(list(where))
-        unread, done, heard = {(each.topic, each.partition) for each in where}, 0, time.monotonic()
+        unread, done, heard = UnreadPartitions(self._consumer, where), 0, time.monotonic()
         while unread:
             for message in self._consumer.consume(2_000, POLL_SECONDS):
                 error = message.error()
+                if error is None or error.code() == KafkaError._PARTITION_EOF:
+                    heard = time.monotonic()
+                unread.on_message(message)
                 if error is None:
                     done += 1
-                    heard = time.monotonic()
                     yield message
-                elif error.code() == KafkaError._PARTITION_EOF:
-                    heard = time.monotonic()
-                    unread.discard((str(message.topic()), int_of(message.partition())))
             if on_progress is not None:
                 on_progress(done, max(done, total))
             if time.monotonic() - heard > self._silent_seconds:

@@ -56,13 +56,18 @@ class Reader:
         }
         self._consumer = Consumer(client_config(settings, **config))
         self._topic = settings.topic(SlimSkill.TOPIC)
-        self._unread: set[int] = set()
+        self._unread: dict[int, int] = {}  # by partition, the time of its last record that was read
         self.close = self._consumer.close
 
     @property
     def is_at_end(self) -> bool:
         """True if everything was read."""
         return not self._unread
+
+    @property
+    def read_until_ms(self) -> int:
+        """The time up to which all records were read; a busy partition never reports an end."""
+        return min(self._unread.values(), default=now_ms())
 
     def progress(self, is_over: threading.Event) -> tuple[dict[int, int], dict[int, int], int]:
         """Return ends, committed offsets, and the newest commit's time. Blocks."""
@@ -84,7 +89,7 @@ class Reader:
 
     def seek(self, offsets: dict[int, int]) -> None:
         """Continue from these offsets by partition; 0 is the beginning."""
-        self._unread = set(offsets)
+        self._unread = dict.fromkeys(offsets, 0)
         places = [TopicPartition(self._topic, each, offset or OFFSET_BEGINNING) for each, offset in offsets.items()]
         self._consumer.assign(places)
 
@@ -96,9 +101,9 @@ class Reader:
             if error is None:
                 offset, at_ms = int_of(message.offset()), sent_at_ms(message)
                 found.append(Notification(message.key() or b"", message.value(), partition, offset, at_ms))
-                self._unread.add(partition)
+                self._unread[partition] = at_ms
             elif error.code() == KafkaError._PARTITION_EOF:
-                self._unread.discard(partition)
+                self._unread.pop(partition, None)
         return found
 
 
@@ -163,8 +168,7 @@ class Delivery:
             if newest.get(each.key) is each:
                 await self._send(each)
             self.offsets[each.partition] = each.offset + 1
-        if self.reader.is_at_end:
-            self._at_ms = began
+        self._at_ms = max(self._at_ms, min(began, self.reader.read_until_ms))
         if time.monotonic() - self._committed_at >= COMMIT_SECONDS:
             await self.commit()
             self._committed_at = time.monotonic()

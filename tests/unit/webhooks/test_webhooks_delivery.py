@@ -34,8 +34,8 @@ class Topic:
         self.records.append(note(user, len(self.records), gone=gone))
 
     @property
-    def is_at_end(self) -> bool:
-        return self.at == len(self.records)
+    def read_until_ms(self) -> int:
+        return now_ms() if self.at == len(self.records) else 0
 
     def seek(self, offsets: dict[int, int]) -> None:
         self.at = offsets[0]
