@@ -165,7 +165,10 @@ def ask_while_it_is_troubled(harness: Harness, load: Load, server: OpenAiServer,
 
 
 def ask_while_it_lies(harness: Harness, load: Load, server: OpenAiServer, port: int) -> None:
-    """Facts that nobody has, lines of other users, obedience to what items say: none of it comes into a skill."""
+    """Invented facts, lines of other users, facts that items' texts dictate: none comes into a skill.
+
+    A model may quote a word of such a text. Choices can prove it like any word.
+    """
     for lie, outcome in ((Do.LIE, "invalid-reply"), (Do.STEAL, "invalid-reply"), (Do.OBEY, "ok")):
         before = metric(port, "sager_llm_calls_total", outcome=outcome)
         server.always = Act(lie)
@@ -176,7 +179,8 @@ def ask_while_it_lies(harness: Harness, load: Load, server: OpenAiServer, port: 
     diffs(harness, load.choose(12, hostile=True))
     lines = [line for skill in harness.skills().values() for line in skill.attributes]
     assert lines
-    assert not [line for line in lines if "mallory" in line.value or "obedience" in line.value]
+    dictated = [line for line in lines if "mallory" in line.value or "obedience" in line.value]
+    assert not [line for line in dictated if not line.quote or line.dimension in ("director", "genre")]
 
 
 def choose_while_it_is_away(harness: Harness, load: Load, port: int) -> None:
