@@ -284,7 +284,7 @@ def _change(update: dict[str, Any], change: SkillChange, evidence: Evidence, now
             update |= {"tier": change.after, "contradictions": 0, "weakened_at": now, "drift": 0, "pinned": False}
             update["proof"] = 0
         case SkillChangeKind.SET:
-            update |= {"tier": change.after, "contradictions": 0}
+            update |= {"tier": change.after, "contradictions": 0, "drift": 0}
             if change.counts is not None:
                 update["proof"] = proof_for_tier(update["tier"])
                 update["support"] = max(update["support"], change.after or 0)

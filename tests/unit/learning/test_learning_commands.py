@@ -60,12 +60,13 @@ def test_a_reworded_line_keeps_its_counts() -> None:
 
 @pytest.mark.parametrize("tier", list(Tier)[1:])
 def test_a_set_tier_applies_at_once(tier: Tier) -> None:
-    given_ = a_skill(an_attribute(NOIR, Tier.LOW, contradictions=1))
+    """And evidence against the line begins again: else the next list could undo what the person did."""
+    given_ = a_skill(an_attribute(NOIR, Tier.LOW, contradictions=1, drift=3_000))
 
     [line] = after(given_, a_command(Action.SET_TIER, tier=tier)).attributes
 
     assert line.tier is tier
-    assert line.contradictions == (1 if tier is Tier.LOW else 0)
+    assert (line.contradictions, line.drift) == ((1, 3_000) if tier is Tier.LOW else (0, 0))
 
 
 def test_freeze_holds_until_unfreeze() -> None:
