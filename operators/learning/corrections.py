@@ -179,7 +179,7 @@ class _CorrectionUpdate:
             names = {item.item_id for item in self.suitable}
             rest = [item for item in self.items if item.item_id not in names]
             taken = self.suitable if rest else self.suitable[:1]
-            shown = ListEvidence.of(taken, rest, in_order=True) if rest else visit_evidence(skill, taken[0], self.usual)
+            shown = ListEvidence.of(taken, rest, in_order=True) if rest else visit_evidence(skill, taken, self.usual)
             counting.evidence = self._evidence(taken[0])
             self.shown = shown
         aging = inactivity_decay(skill, self.correction.occurred_at) + (STATED_DRIFT_ROUNDS if shifted else 0)

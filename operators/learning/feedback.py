@@ -133,7 +133,7 @@ def _list_of(
     skill: PolicySkill, item: ItemFacts, signed_weight: float, usual: Mapping[str, int] | None
 ) -> ListEvidence:
     if signed_weight > 0:
-        return visit_evidence(skill, item, usual)
+        return visit_evidence(skill, (item,), usual)
     # A rejected item is a list of two whose other half was taken.
     names = fact_ids(item.facts)
     left, sure = dict.fromkeys(names, ONE // 2), dict.fromkeys(names, ONE)

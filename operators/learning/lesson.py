@@ -75,7 +75,9 @@ def lesson_of(skill: PolicySkill, event: Contrast | Abstention, usual: Mapping[s
     shown = ListEvidence.of(taken, contrast.unchosen, contrast.in_order)
     common = _common_left(contrast.unchosen, shown)
     if contrast.also:
-        return ChoiceLesson(shown if contrast.unchosen else visit_evidence(skill, contrast.chosen, usual), None, common)
+        if not contrast.unchosen:
+            shown = replace(visit_evidence(skill, taken, usual), parts=shown.parts)
+        return ChoiceLesson(shown, None, common)
     items, chosen = shown_items(contrast)
     predicted = prediction_of(skill, contrast)
     if (rate := approval_rate(predicted)) is not None:
@@ -124,9 +126,9 @@ def _common_left(left: Sequence[ItemFacts], shown: ListEvidence) -> list[Fact]:
     return [facts[fact_ids(facts).index(name)] for name, facts in firsts]
 
 
-def visit_evidence(skill: PolicySkill, item: ItemFacts, usual: Mapping[str, int] | None) -> ListEvidence:
-    """Return the evidence of an item taken without a list: lines bet on it as in a list with the usual shares."""
-    taken = tuple(dict.fromkeys(fact_ids(item.facts)))
+def visit_evidence(skill: PolicySkill, items: Sequence[ItemFacts], usual: Mapping[str, int] | None) -> ListEvidence:
+    """Return the evidence of items taken without a list: lines bet on them as in a list with the usual shares."""
+    taken = tuple(dict.fromkeys(name for item in items for name in fact_ids(item.facts)))
     if usual:
         return ListEvidence(taken, {**dict.fromkeys(taken, RARE_SHARE), **usual}, chances=usual)
     known = (line.attribute_id for line in ranked_lines(skill))

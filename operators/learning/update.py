@@ -113,7 +113,7 @@ def resolve_visit(
 ) -> SkillDiff:
     """Return the diff of an item taken without a list."""
     found = EvidenceUpdate(skill, Evidence(event_id=visit.event_id, item_id=item.item_id), limits, usual or {})
-    shown = visit_evidence(skill, item, usual)
+    shown = visit_evidence(skill, (item,), usual)
     found.count(item.facts, shown, skill.contrasts, aged=inactivity_decay(skill, visit.occurred_at))
     return found.diff(visit, stated=expired_statements(skill, visit, source), reasoned_by=COUNTS, source=source)
 

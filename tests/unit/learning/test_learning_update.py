@@ -195,6 +195,16 @@ def test_a_visit_uses_the_populations_shares() -> None:
     assert the(after, NOIR).support == 10
 
 
+def test_a_list_that_was_taken_whole_takes_the_lines_of_all_its_items() -> None:
+    both = a_contrast([NOIR]).model_copy(update={"also": (item_facts("other", SAGA),)})
+
+    skill, diff = chose(a_skill(counted(NOIR, 3, 1), counted(SAGA, 3, 1), counted(EPIC, 3, 1)), both)
+
+    assert diff.count_delta is not None
+    assert [diff.count_delta.lines[id_of(words)][0] for words in (NOIR, SAGA)] == [ONE // 2] * 2
+    assert the(skill, SAGA).proof > the(skill, EPIC).proof
+
+
 def test_the_least_taken_line_is_evicted() -> None:
     proven = {id_of(NOIR): (4 * ONE, ONE, ONE)}
     skill = a_skill(counted(SAGA, 3, 1), counted(EPIC, 0.4, 0.1)).model_copy(update={"hypotheses": proven})
