@@ -124,6 +124,11 @@ class TestTouches:
         assert sorted(heard, key=str) == sorted(((each, touch.newest) for each in touch.items), key=str)
         assert all(int(each.item_id[1:]) % 3 == p for p, part in parts.items() for each in part.items)
 
+    def test_a_choice_reaches_older_items_at_growing_distances(self) -> None:
+        touch = touch_items(memory_of("ann", *(f"i{n}" for n in range(20))), "i19", GraphLimits(fan_out=4))
+
+        assert [each.item_id for each in touch.items] == ["i19", "i18", "i17", "i15", "i11"]
+
     def test_repeated_and_older_touches_change_nothing(self) -> None:
         old, new = memory_of("ann", "dune"), memory_of("ann", "dune", "emma")
         known = gathered(new, item_id="dune")

@@ -23,6 +23,7 @@ from operators.learning.prior import observe, statinit
 from operators.learning.tiers import resolve_tiers
 from operators.learning.update import resolve_choice
 from operators.rank.listwise import repair
+from operators.slim.rules import slim
 from schemas import TOPICS, Contrast, Fact, ItemFacts, OpenRankings, Position, Profile, Provenance, decode, encode
 from schemas.commands import Action, SkillCommand, SkillLineInput
 from schemas.diffs import PolicySkill, SkillDiff
@@ -246,6 +247,8 @@ def test_only_chosen_facts_and_the_seed_enter_a_skill(
         assert {(a.dimension, a.value) for a in skill.attributes if a.tier} <= allowed
         assert {(a.dimension, a.value) for a in skill.attributes} <= allowed | left
         assert set(skill.strategy.must_include) <= {value for _, value in allowed}
+        assert not skill.stated
+        assert not slim(skill, gate=OUTPUT_GATE).avoids
 
 
 @settings(FEW, max_examples=2)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from operators.attributes import from_fact
 from operators.evolve.proposals import Proposal, RulesReasoner, ValidatedProposal
+from operators.evolve.quotes import Quotation
 from operators.language.ports import Interpretation, ReadDirective
 from operators.learning.choice_model import ListFeatures
 from operators.learning.document import document_length, strategy_of
@@ -123,7 +124,8 @@ class PaperStream:
 
     def effects(self, event: PlayedEvent, number: int) -> EvolveEffects:
         step, state, held = self.step, EvolveState(self.skill), self.skill.attributes
-        items = [ItemFacts(item_id=f"i{number}-{n}", facts=each) for n, each in enumerate(event.items)]
+        text = f"A slow burn of part {number}, a found family"
+        items = [ItemFacts(item_id=f"i{number}-{n}", facts=each, excerpt=text) for n, each in enumerate(event.items)]
         who: dict[str, Any] = {"event_id": f"e{number}", "occurred_at": NOW, "user_id": USER, "domain": DOMAIN}
         match event.kind:
             case "choice":
@@ -154,7 +156,8 @@ class PaperStream:
         names = [each.attribute_id for each in self.skill.attributes] or ["preference:genre:none"]
         more, less = (tuple(names[place % len(names)] for place in places) for places in event.places)
         by = Provenance(reasoner="llm", model="liar")
-        return Proposal(more, contrast.chosen.facts[:3], weakened=less, reasoned_by=by)
+        quoted = tuple(Quotation(Fact(dimension="theme", value=each), each) for each in ("slow burn", "an invention"))
+        return Proposal(more, contrast.chosen.facts[:3], quoted, less, reasoned_by=by)
 
 
 def a_history(*visits: Sequence[Fact]) -> Profile | None:
@@ -196,6 +199,7 @@ def test_each_change_moves_one_step_as_its_name_says(stream: PaperStream) -> Non
                     assert change.after is not Tier.SILENT
                 case SkillChangeKind.DISCOVERED:
                     assert (change.before, change.after) == (None, LOW)
+                    assert not change.attribute_id.endswith("invention")
                 case _:
                     assert change.kind is EVICTED
 
@@ -269,8 +273,8 @@ class TestPrior:
         assert found == {NOIR: HIGH, SAGA: MEDIUM, "mood: dark": LOW}
 
     def test_recent_visits_count_more(self) -> None:
-        """5.4 against 3.0; and 17.4 against 10.8, though there are more visits before the last fifteen."""
-        assert texts(self.lines(*[NOIR] * 3, *[SAGA] * 3)) == [SAGA, NOIR]
+        """5.4 against 5.0; and 17.4 against 10.8, though there are more visits before the last fifteen."""
+        assert texts(self.lines(*[NOIR] * 5, *[SAGA] * 3)) == [SAGA, NOIR]
         assert texts(self.lines(*[NOIR] * 18, *[SAGA] * 15)) == [SAGA, NOIR]
 
     def test_a_seed_has_no_counts(self) -> None:

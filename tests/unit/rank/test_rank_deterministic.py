@@ -51,6 +51,14 @@ def test_skill_outweighs_a_small_community_lead(seed: str) -> None:
     assert order(companions={"a": 1.0, "b": 0.9, "c": 0.2}, seed=seed) == "abc"
 
 
+def test_a_request_comes_before_community_and_skill() -> None:
+    western = item_facts("w", "genre: western")
+
+    ranked = rank_items([A, western, B], [LIKES_B], "a western", companions={"a": 1.0})
+
+    assert ranked[0][0] is western
+
+
 @pytest.mark.parametrize("part", ["companions", "popularity", "facets", "skill"])
 def test_feature_with_zero_weight_has_no_effect(part: str) -> None:
     silent = RankWeights(**({"companions": 1.0, "popularity": 1.0, "facets": 1.0, "skill": 1.0} | {part: 0.0}))

@@ -80,9 +80,10 @@ def test_slim_lines_have_dimension_and_stance() -> None:
 
 def test_each_slim_line_passes_the_gate_itself() -> None:
     held = Directive(stance=Stance.AVOIDS, dimension="ignore_all_rules", value="western")
-    after = corrected(NO_SCIFI.model_copy(update={"value": "western"}), held, scope=Scope.ALWAYS).skill
+    liked = Directive(stance=Stance.PREFERS, dimension="mood", value="dark")
+    after = corrected(NO_SCIFI.model_copy(update={"value": "western"}), held, liked, scope=Scope.ALWAYS).skill
 
-    assert {said.dimension for said in after.stated} == {"genre", "ignore_all_rules"}
+    assert {said.dimension for said in after.stated} == {"genre", "ignore_all_rules", "mood"}
     found = slim(after, gate=OUTPUT_GATE)
     assert found.avoids == ("western",)
     assert [line.dimension for line in found.lines if line.stance == "avoids"] == ["genre"]
