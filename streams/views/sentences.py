@@ -189,7 +189,7 @@ def _verdict(step: LineStep) -> str:
         return ""
     by = f", because of “{step.quoted}”" if step.quoted else ""
     verdict = f"A model judged that the choice {_VERDICTS[step.verdict]}{by}."
-    without = " It had no effect." if step.kind == "judged" and step.verdict != "unrelated" else ""
+    without = " The line did not move." if step.kind == "judged" and step.verdict != "unrelated" else ""
     return verdict + without + (f" Its thoughts on the choice: “{step.analysis}”" if step.analysis else "")
 
 
