@@ -221,7 +221,7 @@ class _Builder:
         order = RANK.order(items, spoken, request.instruction, request.request_id, heard=heard).order
         by = Provenance(reasoner="deterministic")
         if by_llm and with_skill:
-            by = _llm("rank-listwise.v1", 620 + 3 * len(lines), 45, latency_ms=900)
+            by = _llm("rank-listwise.v2", 620 + 3 * len(lines), 45, latency_ms=900)
         by_id = {candidate.item_id: candidate for candidate in request.candidates}
         injected = Injected(
             skill_version=skill.version if skill else 0,

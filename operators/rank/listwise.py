@@ -22,7 +22,7 @@ from operators.tokens import count_tokens
 from schemas import MAX_CANDIDATES, Facet, Fact, ItemFacts, Provenance
 from schemas.events import MAX_RANK_REASON
 
-PROMPT = "rank-listwise.v1"
+PROMPT = "rank-listwise.v2"
 _LETTERS = "ABCDEFGHJKLMNOPQRSTU"
 _REQUEST_SHARE, _COMMUNITY_SHARE, _TASTE_SHARE = 0.12, 0.16, 0.14
 _REQUEST_CHARS = (600, 400, 250, 150, 75)

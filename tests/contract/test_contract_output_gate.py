@@ -142,7 +142,7 @@ PROMPTS: dict[str, Callable[[str], str]] = {
     "slim.v1": extraction,
     "understand.v1": correction,
     "listen.v2": chunk,
-    "rank-listwise.v1": ranking,
+    "rank-listwise.v2": ranking,
     "population.v1": policy,
 }
 TEXTS: dict[str, Callable[[str], str]] = {

@@ -157,7 +157,7 @@ class TestListwise:
 
         assert found.order == BEST_FIRST
         assert (found.repaired, found.reasoned_by.calls) == (0, 1)
-        assert found.reasoned_by.prompt == "rank-listwise.v1"
+        assert found.reasoned_by.prompt == "rank-listwise.v2"
         ranking = server.bodies[0]["response_format"]["json_schema"]["schema"]["properties"]["ranking"]
         assert (ranking["items"]["enum"], ranking["minItems"]) == (["A", "B", "C", "D"], 4)
 
