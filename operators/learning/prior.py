@@ -70,7 +70,7 @@ def _add_older(
         values = counts.setdefault(fact.dimension, {})
         values[fact.value] = values.get(fact.value, 0) + 1
         if len(values) > MAX_VALUES:
-            del values[min(values, key=lambda value: (values[value], value))]
+            del values[min(zip(values.values(), values, strict=True))[1]]
     for dimension in {fact.dimension for fact in facts}:
         totals[dimension] = totals.get(dimension, 0) + 1
     for dimension in sorted(counts, key=lambda name: (-totals.get(name, 0), name))[MAX_DIMENSIONS:]:
