@@ -46,7 +46,7 @@ def names_line(diff: SkillDiff, line: str) -> bool:
     """Return True if a diff names a line in more than counts."""
     named = [a.attribute_id for a in diff.seed or ()]
     named += [c.attribute_id for c in diff.changes]
-    named += [r.attribute_id for r in diff.refused]
+    named += [name for each in diff.refused for name in _ids_in(each.attribute_id)]
     named += [judgement.attribute_id for judgement in diff.judged]
     named += [each.attribute_id for each in diff.session.lines] if diff.session is not None else []
     named += [fact_id(statement.quoted) for statement in diff.judged if statement.quoted is not None]
@@ -72,15 +72,19 @@ def was_about(statement: Statement, line: str) -> bool:
 def _names_of(change: StatementChange) -> list[str]:
     statement = change.statement
     about = [] if statement is None else [statement.attribute_id, *filter(None, [statement.over])]
+    return [*_ids_in(change.statement_id), *about]
+
+
+def _ids_in(name: str) -> tuple[str, str]:
     # The id of a statement is its stance and its line.
-    return [change.statement_id, change.statement_id.partition(":")[2], *about]
+    return name, name.partition(":")[2]
 
 
 def _without(diff: SkillDiff, line: str, about: frozenset[str]) -> SkillDiff:
     instead = placeholder(line)
 
     def is_meant(name: str) -> bool:
-        return line_digest(diff.user_id, diff.domain, name) == line
+        return line in [line_digest(diff.user_id, diff.domain, each) for each in _ids_in(name)]
 
     def name_of(name: str) -> str:
         return instead if is_meant(name) else name

@@ -135,7 +135,7 @@ def test_redacted_log_folds_to_the_same_skill_without_its_words(actions: list[tu
     assert redact_skill_log(again, LINE) == [diff.model_copy(update={"rewritten": 2}) for diff in again]
 
 
-def test_redacted_log_has_no_judgement_or_quotation_of_the_line() -> None:
+def test_redacted_log_has_no_judgement_quotation_or_refused_statement_of_the_line() -> None:
     noir, dark = an_attribute("genre: noir"), an_attribute("mood: dark")
     begun = initial_skill(USER, DOMAIN, (noir, dark), a_command())
     quoting = [
@@ -148,12 +148,15 @@ def test_redacted_log_has_no_judgement_or_quotation_of_the_line() -> None:
         event = a_command(Action.FREEZE).model_copy(update={"event_id": f"c{version}"})
         log.append(next_diff(skill, event, evidence=Evidence(event_id="c"), judged=judged, analysis="noir, plainly"))
         skill = fold(log)[USER, DOMAIN]
+    pin = a_command(Action.PIN, attribute_id=f"avoids:{noir.attribute_id}", event_id="c4")
+    log.append(resolve_command(skill, pin, privacy=PRIVACY, gate=OUTPUT_GATE))
+    assert log[-1].refused
 
     again = redact_skill_log(log, LINE)
 
     told = [encode(diff.model_copy(update={"seed": None})).decode() for diff in again]
-    assert ["noir" in each for each in told] == [False, False, False]
-    assert [[said.verdict for said in diff.judged] for diff in again] == [[j.verdict for j in js] for js in quoting]
+    assert ["noir" in each for each in told] == [False, False, False, False]
+    assert [[j.verdict for j in diff.judged] for diff in again[:3]] == [[j.verdict for j in js] for js in quoting]
     assert again[0].judged[0].attribute_id == placeholder(LINE)
     assert (again[1].judged[0].quoted, again[2].judged[0].quoted) == (None, SAGA)
 
