@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
-from schemas import SlimSkill, Weights
+from benchmarks.surroundings import reached_as
+from sager_client import SlimSkills
+from sager_client.follower import RequestedRankings
+from schemas import Ranking, SlimSkill, Weights
 from streams.kafka.clients import producer_config
 from streams.kafka.follower import Follower
 from streams.kafka.scanner import Scanner
@@ -28,7 +31,7 @@ def busy(harness: Harness) -> Iterator[Settings]:
     """A deployment with partitions that have records already and get one every 10 ms."""
     over = threading.Event()
     producer = Producer({**producer_config(harness.settings), "linger.ms": 0})
-    topics = [harness.settings.topic(base) for base in (Weights.TOPIC, SlimSkill.TOPIC)]
+    topics = [harness.settings.topic(base) for base in (Weights.TOPIC, SlimSkill.TOPIC, Ranking.TOPIC)]
 
     def write() -> None:
         while not over.wait(0.01):
@@ -92,3 +95,14 @@ def test_an_endpoint_is_up_to_date(busy: Settings) -> None:
     assert ends(read)
     assert not reader.is_at_end
     reader.close()
+
+
+def test_an_app_has_all_slim_skills_and_waits_for_rankings(busy: Settings) -> None:
+    skills, rankings = SlimSkills(connection=reached_as(busy)), RequestedRankings(reached_as(busy))
+
+    skills.start(SECONDS)
+    rankings.follow(SECONDS)
+
+    assert skills.ready
+    skills.close()
+    rankings.close()

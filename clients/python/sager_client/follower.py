@@ -111,10 +111,11 @@ class TopicFollower:
         if not self._from_end:
             self._on_start()
         consumer.assign([TopicPartition(self._name, each, self._start_of(consumer, each)) for each in partitions])
-        unread, is_caught_up = set(partitions), False
+        unread, is_caught_up = dict.fromkeys(partitions), False
         while not (self._stop.is_set() or self._is_broker_lost):
             for message in consumer.consume(BATCH, READ_SECONDS):
-                self._on_message(message, unread)
+                self._on_message(message)
+                self._drop_read(consumer, message, unread)
             if not unread and not is_caught_up:
                 is_caught_up = True
                 self._on_caught_up()
@@ -141,7 +142,24 @@ class TopicFollower:
         offset = self._next.setdefault(partition, end)
         return offset if offset <= end else int(OFFSET_BEGINNING)
 
-    def _on_message(self, message: Message, unread: set[int]) -> None:
+    def _drop_read(self, consumer: Consumer, message: Message, unread: dict[int, int | None]) -> None:
+        """Drop a partition that was read to its end at the first fetch."""
+        # The client reports an end only after an empty fetch, and a busy partition has none.
+        partition, error = message.partition(), message.error()
+        if partition not in unread:
+            return
+        if error is None:
+            place, end = TopicPartition(self._name, partition), unread[partition]
+            if end is None:
+                _, end = consumer.get_watermark_offsets(place, cached=True)
+                unread[partition] = end
+            if message.offset() + 1 < end:
+                return
+        elif error.code() != KafkaError._PARTITION_EOF:
+            return
+        del unread[partition]
+
+    def _on_message(self, message: Message) -> None:
         error = message.error()
         if error is None:
             self._next[message.partition()] = message.offset() + 1
@@ -149,9 +167,7 @@ class TopicFollower:
                 self._take(message.key() or b"", message.value())
             except Exception:
                 logger.exception("a record of %s could not be read", self._name)
-        elif error.code() == KafkaError._PARTITION_EOF:
-            unread.discard(message.partition())
-        else:
+        elif error.code() != KafkaError._PARTITION_EOF:
             self._on_broker_error(error)
 
     def _on_broker_error(self, error: KafkaError) -> None:
