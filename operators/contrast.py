@@ -5,7 +5,7 @@ each event writes only its slot. The first answer to a ranking stands: the same 
 refused. Unreadable items are left out of the contrast; a choice of unreadable items only ends a ranking.
 
 Either topic may run ahead of the other: callers hold back an event whose step `overflows` a ring while the other topic
-has more records.
+has earlier records.
 """
 
 from collections.abc import Callable, Sequence

@@ -129,12 +129,11 @@ class Conversations:
         found = []
         topic = self._settings.topic(Utterance.TOPIC)
         ours = {tp.partition for tp in self._app.consumer.assignment() if tp.topic == topic}
-        behind = {each for each in ours if self._app.reader.has_more(topic, each)}
-        for user_id in [user_id for user_id, due_ms in self._due.items() if due_ms <= now_ms]:
+        for user_id, due_ms in [each for each in self._due.items() if each[1] <= now_ms]:
             partition = partition_of(user_id, self._settings.partitions)
-            # A waiting record may continue the conversation.
-            extra_ms = self._step.silence_ms if partition in behind else 0
-            if partition in ours and self._due.get(user_id, now_ms) + extra_ms <= now_ms:
+            # An earlier record that waits may continue the conversation.
+            is_behind = partition in ours and self._app.reader.has_earlier(topic, partition, due_ms)
+            if partition in ours and due_ms + is_behind * self._step.silence_ms <= now_ms:
                 found.append((user_id, partition))
         return found
 

@@ -219,9 +219,12 @@ class BatchReader:
         tp = TP(source.topic, source.partition)
         return source.offset < max(self._next_offset.get(tp, 0), self._committed(tp))
 
-    def has_more(self, topic: str, partition: int) -> bool:
-        """Return true if a partition had unfinished records at the last fetch."""
+    def has_earlier(self, topic: str, partition: int, than_ms: int) -> bool:
+        """Return true if a partition may have unfinished records with an earlier Kafka timestamp."""
         tp = TP(topic, partition)
+        progress = self._progress.get(tp)
+        if progress is not None and progress.pending and not self._is_stale(progress):
+            return progress.pending[0].position.timestamp_ms < than_ms
         try:
             end = self.app.consumer.highwater(tp)
         except (AssertionError, LookupError):  # the partition is not assigned to this worker

@@ -1,7 +1,9 @@
 """Every record's way in: what no agent can take, what comes on the wrong partition, early, late, twice or never."""
 
+import asyncio
 import time
 from collections.abc import Sequence
+from itertools import count
 from typing import Any
 
 import pytest
@@ -13,7 +15,7 @@ from streams.kafka.clients import partition_of
 from streams.worker.catalogue import WAIT_SECONDS
 from streams.worker.runtime.dispatch import DEFAULT_IN_FLIGHT
 from tests.builders import a_time
-from tests.fake_log import PARTITIONS, PREFIX, FakeDeployment, FakeLog, Record, position
+from tests.fake_log import PARTITIONS, PREFIX, SECONDS, FakeDeployment, FakeLog, FakeWorker, Record, position
 from tests.faults.oracle import expected_contrasts
 from tests.unit.worker.test_worker_exactly_once import assert_undisturbed, choice, choices, put
 
@@ -239,8 +241,9 @@ async def test_partitions_that_are_ahead_in_different_topics_catch_up(
     monkeypatch.setattr("streams.worker.agents.contrast.CATCH_UP_SECONDS", 3_600.0)
     users = [next(name for name in map(str, range(100)) if partition_of(name, 2) == number) for number in (0, 1)]
     made = [choice(number, users[number % 2]) for number in range(2 * ENOUGH)]
-    for ranking, selection in made:
-        deployment.log.put_all((ranking, selection))
+    for at_ms, pair in enumerate(made, int(time.time() * 1_000)):
+        for event in pair:
+            deployment.log.put(event, timestamp_ms=at_ms)
     late = {TP(PREFIX + Selection.TOPIC, 0), TP(PREFIX + Ranking.TOPIC, 1)}
     worker = deployment.worker(settings=deployment.settings.model_copy(update=SMALL_RINGS))
     worker.full |= late
@@ -252,3 +255,41 @@ async def test_partitions_that_are_ahead_in_different_topics_catch_up(
 
     assert len(deployment.log.values(Contrast)) == len(made)
     assert deployment.log.of("dead-letters") == []
+
+
+def overflowing_worker(deployment: FakeDeployment, monkeypatch: pytest.MonkeyPatch) -> FakeWorker:
+    """A worker with one list too many of a user who takes nothing."""
+    monkeypatch.setattr("streams.worker.agents.contrast.CATCH_UP_SECONDS", 3_600.0)
+    user = next(USERS_OF_PARTITION_0)
+    deployment.log.put_all(choice(number, user)[0] for number in range(4 * SLOTS + 1))
+    return deployment.worker(settings=deployment.settings.model_copy(update=SMALL_RINGS))
+
+
+USERS_OF_PARTITION_0 = (name for name in map(str, count()) if partition_of(name, 2) == 0)
+
+
+async def test_a_list_and_a_choice_do_not_wait_for_each_other(
+    deployment: FakeDeployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each overflows its ring, and is unfinished while the other one waits."""
+    worker, user = overflowing_worker(deployment, monkeypatch), next(USERS_OF_PARTITION_0)
+    deployment.log.put_all(choice(number, user)[1] for number in range(4 * SLOTS + 1))
+
+    await worker.quiet()
+
+    assert {letter.reason for letter in deployment.log.values(DeadLetter)} == {"no-ranking"}
+
+
+async def test_a_waiting_list_does_not_delay_a_rebalance(
+    deployment: FakeDeployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = overflowing_worker(deployment, monkeypatch)
+    worker.full.add(TP(PREFIX + Selection.TOPIC, 0))
+    deployment.log.put(choice(0, next(USERS_OF_PARTITION_0))[1])
+    await worker.settle(2_000)
+    assert worker.is_behind("rankings")
+
+    worker.parts.app.flow_control.suspend()
+
+    async with asyncio.timeout(SECONDS):
+        await worker.parts.app.reader.wait_empty()
