@@ -18,7 +18,7 @@ from streams.kafka.clients import partition_of
 from streams.kafka.scanner import Scanner
 
 # The log whose fold is the state.
-LOG_OF: dict[type[Model], type[Model]] = {SlimSkill: SkillDiff, PolicySkill: SkillDiff, Card: CardDiff}
+LOG_OF: dict[type[Model], type[Model]] = {PolicySkill: SkillDiff, SlimSkill: SkillDiff, Card: CardDiff}
 LATE_SECONDS = 1.0  # a worker sends the state before the diff: a diff may be this late
 
 DiffT = TypeVar("DiffT", SkillDiff, CardDiff)
@@ -90,7 +90,17 @@ class PartitionReader:
             if not found.is_ahead_of_log():
                 break
             time.sleep(wait)
+        self._drop_begun(number, found)
         return found
+
+    def _drop_begun(self, number: int, found: SealedPartition) -> None:
+        """Drop the logs and slim skills of states that a worker has begun since the states were read."""
+        for model in found.states.keys() - {SlimSkill}:
+            log, states = found.logs[LOG_OF[model]], found.states[model]
+            if begun := log.keys() - states.keys():
+                for name in begun & {_skill_key(now) for now, _ in self._records(model, number, SealedPartition())}:
+                    for each in (log, found.states.get(SlimSkill, {})):
+                        each.pop(name, None)
 
     def wrong_slims(self, number: int) -> dict[bytes, AuditFinding]:
         """Return the keys of slim skills that no app should read, whatever the log has."""

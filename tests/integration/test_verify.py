@@ -3,7 +3,7 @@
 The records are written as a worker writes them, with its own steps.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -17,7 +17,16 @@ from operators.learning.fold import initial_skill
 from operators.seals import seal_log, seal_record
 from operators.steps.evolve import EvolveState, EvolveStep, SkillVersion
 from sager_client import SlimSkills
-from schemas import ErasedScope, ForgetRequest, PolicySkill, Receipt, SkillDiff, SlimSkill, encode, subject_digest
+from schemas import (
+    ErasedScope,
+    ForgetRequest,
+    PolicySkill,
+    Receipt,
+    SkillDiff,
+    SlimSkill,
+    encode,
+    subject_digest,
+)
 from schemas.cards import Card, CardChange, CardChangeKind, CardDiff
 from schemas.topics import compound_key, diff_key, topic_of
 from streams.kafka import topics
@@ -27,7 +36,7 @@ from streams.operations.rebuild import rebuild
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from streams.rights import sealed_topics
-from streams.rights.sealed_topics import AuditFinding
+from streams.rights.sealed_topics import AuditFinding, PartitionReader, SealedPartition
 from streams.rights.verify import verify
 from streams.settings import Settings
 from tests.builders import (
@@ -232,6 +241,26 @@ def test_rebuild_replaces_a_forged_slim_skill_for_running_apps(world: World) -> 
         until(lambda: app.get("bob", DOMAIN), "whom a record on another partition stood for to have theirs again")
     assert world.found() == set()
     assert rebuild(nobody, apply=True).different == 0
+
+
+@pytest.mark.parametrize("model", [PolicySkill, SlimSkill, SkillDiff])
+@pytest.mark.parametrize("is_fine", [lambda world: not world.found(), lambda world: rebuild(world.settings).is_fine])
+def test_a_person_who_begins_during_the_reading_is_no_finding(
+    world: World, monkeypatch: pytest.MonkeyPatch, model: type[Any], is_fine: Callable[[World], bool]
+) -> None:
+    people(world, "sound")
+    records = PartitionReader._records
+
+    def begin_before(self: PartitionReader, read: type[Any], number: int, found: SealedPartition) -> Any:
+        if read is model and "new" not in world.versions and number == partition_of("new", world.settings.partitions):
+            people(world, "new")
+            world.flush()
+        return records(self, read, number, found)
+
+    monkeypatch.setattr(PartitionReader, "_records", begin_before)
+
+    assert is_fine(world)
+    assert "new" in world.versions
 
 
 def test_edited_cards_are_found_and_classified(world: World) -> None:
