@@ -53,6 +53,11 @@ class ReplayStep:
         """True if the live diff applies to both sides unchanged."""
         return not self.diff.is_contrast and (self.diff.count_delta is not None or self.diff.trigger is not None)
 
+    @property
+    def is_missing(self) -> bool:
+        """True if the event is not available."""
+        return not (self.choice or self.command or self.is_shared)
+
 
 @dataclass(frozen=True, slots=True)
 class ReplaySeries:
@@ -69,7 +74,7 @@ class ReplaySeries:
     @property
     def missing(self) -> int:
         """The number of versions whose event Kafka no longer has."""
-        return sum(not (step.choice or step.command or step.is_shared) for step in self.steps)
+        return sum(step.is_missing for step in self.steps)
 
 
 def replay_series(
@@ -88,6 +93,8 @@ def replay_series(
             steps.append(ReplayStep(diff, choice, None if diff.is_contrast else commands.get(diff.event_id)))
         else:  # both sides share what comes before the first available choice
             begin = live
+    while steps and steps[-1].is_missing:  # written after the choices were read
+        steps.pop()
     return ReplaySeries(begin, tuple(steps))
 
 

@@ -50,6 +50,16 @@ def test_with_the_same_settings_a_replay_is_the_fold_of_the_log(
     assert told.missing == 0
 
 
+def test_versions_written_after_the_choices_were_read_are_left_out() -> None:
+    live = played(["farce"] * 8)
+    for event_id in list(live.held)[-2:]:
+        del live.held[event_id]
+
+    told = live.series()
+
+    assert (told.missing, told.choices, len(told.steps)) == (0, 6, 6)
+
+
 def test_other_limits_change_the_other_skill_only() -> None:
     live = played(["farce"] * 8)
 
