@@ -20,9 +20,9 @@ from operators.learning.evidence import (
     signed_strength,
 )
 from operators.learning.habits import HABIT_DECAY as HABITS_FORGET
-from operators.learning.none_taken import approval_rate, as_choice
+from operators.learning.none_taken import NOTHING, approval_rate, as_choice
 from operators.learning.questions import shown_items
-from operators.learning.tradeoffs import NumberEvidence, number_evidence
+from operators.learning.tradeoffs import NumberEvidence, number_evidence, personal_weights
 from operators.weights import DEFAULT_WEIGHTS
 from schemas import (
     ONE,
@@ -80,13 +80,18 @@ def lesson_of(skill: PolicySkill, event: Contrast | Abstention, usual: Mapping[s
         return ChoiceLesson(shown, None, common)
     items, chosen = shown_items(contrast)
     predicted = prediction_of(skill, contrast)
-    if (rate := approval_rate(predicted)) is not None:
-        shown = replace(shown, shares=dict.fromkeys(shown.shares, round(rate * ONE)))
+    picky = 0.0
+    if NOTHING in predicted.numbers:
+        # All approvals count, also those that other numbers explain: a line must explain more than them.
+        weight, _ = predicted.numbers[NOTHING]
+        picky = personal_weights([NOTHING], {NOTHING: weight / ONE}, skill.numbers)[NOTHING]
+        shown = replace(shown, shares=dict.fromkeys(shown.shares, round(approval_rate(picky) * ONE)))
     chance_of = {item.item_id: chance for item, chance in zip(items, predicted.chances, strict=True)}
     # A repeated id has no chance of its own.
     chances = [chance_of.pop(item.item_id, 0) for item in (contrast.chosen, *contrast.unchosen)]
     forgets = ONE if contrast is event else OFFER_FORGETS
-    return ChoiceLesson(_expected(skill, shown, chances), number_evidence(items, chosen, predicted), common, forgets)
+    numbers = number_evidence(items, chosen, predicted, picky)
+    return ChoiceLesson(_expected(skill, shown, chances), numbers, common, forgets)
 
 
 def prediction_of(skill: PolicySkill, contrast: Contrast) -> Features:

@@ -60,17 +60,14 @@ def as_choice(event: Contrast | Abstention) -> Contrast:
     )
 
 
-def approval_rate(predicted: Features) -> float | None:
-    """Return how often a list of one is taken, whatever the item; None for longer lists.
+def approval_rate(picky: float) -> float:
+    """Return how often a person with this weight of `nothing` takes a list of one, whatever the item.
 
-    >>> approval_rate(Features(chances=(512, 512), numbers={"nothing": (-1024, 0.5)}))
+    >>> approval_rate(-1.0)
     0.88
     """
-    if NOTHING not in predicted.numbers:
-        return None
-    weight, _ = predicted.numbers[NOTHING]
     # The two candidates lie one unit below and above the mean.
-    return round(1 / (1 + math.exp(2 * weight / ONE)), 2)
+    return round(1 / (1 + math.exp(2 * picky)), 2)
 
 
 def _of_one(event: Contrast | Abstention) -> Features | None:

@@ -8,13 +8,13 @@ a Gaussian estimate around the domain's weights: they follow the domain as it le
 
 import math
 from collections.abc import Mapping, Sequence
-from operator import mul
+from operator import add, mul
 from typing import NamedTuple
 
 from operators.habit_directions import BY_PREFIX, is_number_line
-from operators.learning.none_taken import NOTHING
+from operators.learning.none_taken import NONE_ID, NOTHING
 from schemas import ONE, Attribute, ItemFacts, SkillChange, SkillChangeKind
-from schemas.diffs import CountDelta, NumberSums, PolicySkill
+from schemas.diffs import MAX_NUMBERS, CountDelta, NumberSums, PolicySkill
 from schemas.weights import MAX_OUTCOME_NUMBERS, Features, UsualNumbers
 
 # How many choices the domain's weight counts for.
@@ -97,21 +97,22 @@ def personal_weights(
     """
     if sums is None:
         return {name: domain.get(name, 0.0) for name in names}
-    size = len(names)
+    # A number's pull by single items may be due to how picky the person is.
+    known = [*names, *({NOTHING} & sums.pulls.keys() - set(names))]
     rows = [
-        [sums.curves.get(pair(one, other), 0) / ONE + (PERSONAL_PRECISION if one == other else 0.0) for other in names]
+        [sums.curves.get(pair(one, other), 0) / ONE + (PERSONAL_PRECISION if one == other else 0.0) for other in known]
         + [sums.pulls.get(one, 0) / ONE + PERSONAL_PRECISION * domain.get(one, 0.0)]
-        for one in names
+        for one in known
     ]
     # Gauss-Jordan without pivoting: the matrix is positive definite. Each step drops the first column.
-    for at in range(size):
+    for at in range(len(known)):
         first, *rest = rows[at]
         solved = [value / first for value in rest]
         rows = [
             solved if row == at else [value - factor * above for value, above in zip(other, solved, strict=True)]
             for row, (factor, *other) in enumerate(rows)
         ]
-    return {name: value for name, (value,) in zip(names, rows, strict=True)}
+    return {name: value for name, (value,) in zip(names, rows[: len(names)], strict=True)}
 
 
 class NumberEvidence(NamedTuple):
@@ -121,8 +122,13 @@ class NumberEvidence(NamedTuple):
     weights: Mapping[str, float]
 
 
-def number_evidence(items: Sequence[ItemFacts], chosen: int, predicted: Features) -> NumberEvidence | None:
-    """Return the evidence of a choice; None for a list without numbers."""
+def number_evidence(
+    items: Sequence[ItemFacts], chosen: int, predicted: Features, picky: float = 0.0
+) -> NumberEvidence | None:
+    """Return the evidence of a choice; None for a list without numbers.
+
+    `picky` is the weight of taking none for a person who does not look at items.
+    """
     known = {name for item in items for name in item.measures}
     numbers = {name: number for name, number in predicted.numbers.items() if name in known}
     total = sum(predicted.chances)
@@ -141,26 +147,32 @@ def number_evidence(items: Sequence[ItemFacts], chosen: int, predicted: Features
         expected = list(map(mul, chances, centred[one]))
         for other in names[place:]:
             exact[pair(one, other)] = math.fsum(map(mul, expected, centred[other]))
+    blind = [picky * value for value in rows.get(NOTHING, [0.0] * len(items))]
+    # How often a blind person leaves a longer list is unknown.
+    is_left = NOTHING not in rows and items[chosen].item_id == NONE_ID
     pulls, proofs = {}, {}
     for one in names:
         curved = math.fsum([exact[pair(one, other)] * weights[other] for other in names])
         pulls[one] = round(ONE * (centred[one][chosen] + curved))
-        proofs[one] = round(ONE * _bet(rows[one], weights[one], chosen))
+        proofs[one] = 0 if is_left else round(ONE * _bet(rows[one], weights[one], chosen, blind))
     curves = {name: round(ONE * value) for name, value in exact.items()}
     sums = NumberSums.trusted(pulls=_nonzero(pulls), curves=_nonzero(curves), proofs=_nonzero(proofs))
     return NumberEvidence(sums, weights)
 
 
-def _bet(row: Sequence[float], weight: float, chosen: int) -> float:
-    """Return the nats that the number alone wins against blind choice.
+def _bet(row: Sequence[float], weight: float, chosen: int, blind: Sequence[float]) -> float:
+    """Return the nats that the number alone wins against blind choice, which has the scores `blind`.
 
     For a person who chooses blindly, the exponential of the sum of all bets is a martingale: it exceeds e^3 at any time
     with a chance of at most 5 %.
     """
     scores = [BOLDNESS * weight * value for value in row]
+    return scores[chosen] + _log_sum(blind) - _log_sum(list(map(add, blind, scores)))
+
+
+def _log_sum(scores: Sequence[float]) -> float:
     best = max(scores)
-    total = math.fsum([math.exp(score - best) for score in scores])
-    return scores[chosen] - best - math.log(total / len(row))
+    return best + math.log(math.fsum([math.exp(score - best) for score in scores]))
 
 
 def numbers_after(
@@ -175,6 +187,10 @@ def numbers_after(
             curves=_added(before.curves, more.curves, forget),
             proofs=_added(before.proofs, more.proofs, forget),
         )
+        # An app can name any number of numbers: those with the least evidence leave.
+        curves, known = held.curves, {*held.pulls, *held.proofs}.union(*map(str.split, held.curves))
+        for name in sorted(known, key=lambda name: (curves.get(pair(name, name), 0), name))[:-MAX_NUMBERS]:
+            held = without_number(held, name)
     gone = {change.attribute_id for change in changes if change.after is None and change.kind in REMOVALS}
     if held is not None and gone:
         for line in skill.attributes:

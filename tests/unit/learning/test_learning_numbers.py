@@ -137,6 +137,19 @@ def test_trade_offs_are_the_fold_of_the_log() -> None:
     assert again.numbers.curves[pair("price", "price")] > 0
 
 
+def test_a_person_meets_any_number_of_numbers() -> None:
+    rng, skill = random.Random(1), initial_skill("ann", "shop", (), a_contrast())
+    for number in range(20):
+        names = [f"size_{chr(97 + (8 * number + more) % 26)}" for more in range(8)] + ["price"]
+        items = [ItemFacts(item_id=f"i{n}", measures={name: rng.random() for name in names}) for n in range(3)]
+        skill = merge(skill, resolve_choice(skill, ValidatedProposal(Proposal()), a_choice(items, 0, number)))
+
+    assert decode(PolicySkill, encode(skill)) == skill
+    assert skill.numbers is not None
+    assert len(skill.numbers.pulls) == 24
+    assert "price" in skill.numbers.pulls
+
+
 def test_a_removed_line_starts_from_zero() -> None:
     skill = skill_of(played(cheapest, 10))
     command = a_command(Action.REMOVE, attribute_id=CHEAPER).model_copy(update={"domain": "trips"})
