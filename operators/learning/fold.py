@@ -289,4 +289,4 @@ def _change(update: dict[str, Any], change: SkillChange, evidence: Evidence, now
                 update["proof"] = proof_for_tier(update["tier"])
                 update["support"] = max(update["support"], change.after or 0)
         case SkillChangeKind.PINNED | SkillChangeKind.UNPINNED:
-            update["pinned"] = change.kind is SkillChangeKind.PINNED
+            update |= {"pinned": change.kind is SkillChangeKind.PINNED, "drift": 0}

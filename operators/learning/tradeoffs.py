@@ -12,6 +12,7 @@ from operator import add, mul
 from typing import NamedTuple
 
 from operators.habit_directions import BY_PREFIX, is_number_line
+from operators.learning.evidence import proof_for_tier
 from operators.learning.none_taken import NONE_ID, NOTHING
 from schemas import ONE, Attribute, ItemFacts, SkillChange, SkillChangeKind
 from schemas.diffs import MAX_NUMBERS, CountDelta, NumberSums, PolicySkill
@@ -29,6 +30,7 @@ _LEFT_OUT = frozenset({"popularity"})
 _NO_SUMS = NumberSums()
 # Changes by a person, after which the evidence is gone too.
 REMOVALS = frozenset({SkillChangeKind.REMOVED, SkillChangeKind.REWORDED, SkillChangeKind.FORGOTTEN})
+_BY_PERSON = REMOVALS | {SkillChangeKind.SET}
 
 
 class NumberRow(NamedTuple):
@@ -178,7 +180,10 @@ def _log_sum(scores: Sequence[float]) -> float:
 def numbers_after(
     skill: PolicySkill, delta: CountDelta | None, changes: Sequence[SkillChange] = ()
 ) -> NumberSums | None:
-    """Return a skill's sums after an event; a number whose line a person removed starts again."""
+    """Return a skill's sums after an event.
+
+    A number whose line a person removed starts again; a line whose tier a person set has proven it.
+    """
     held = skill.numbers
     if delta is not None and delta.numbers is not None:
         before, more, forget = held or _NO_SUMS, delta.numbers, delta.numbers_forget
@@ -191,11 +196,18 @@ def numbers_after(
         curves, known = held.curves, {*held.pulls, *held.proofs}.union(*map(str.split, held.curves))
         for name in sorted(known, key=lambda name: (curves.get(pair(name, name), 0), name))[:-MAX_NUMBERS]:
             held = without_number(held, name)
-    gone = {change.attribute_id for change in changes if change.after is None and change.kind in REMOVALS}
-    if held is not None and gone:
+    by_person = {change.attribute_id: change for change in changes if change.kind in _BY_PERSON}
+    if held is not None and by_person:
         for line in skill.attributes:
-            if line.attribute_id in gone and is_number_line(line.attribute_id):
-                held = without_number(held, line.dimension.removeprefix(BY_PREFIX))
+            change = by_person.get(line.attribute_id)
+            if change is None or not is_number_line(line.attribute_id):
+                continue
+            name = line.dimension.removeprefix(BY_PREFIX)
+            if change.kind is SkillChangeKind.SET:
+                proofs = {**held.proofs, name: proof_for_tier(change.after or line.tier)}
+                held = NumberSums.trusted(pulls=held.pulls, curves=held.curves, proofs=proofs)
+            elif change.after is None:
+                held = without_number(held, name)
     return held
 
 

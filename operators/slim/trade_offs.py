@@ -13,13 +13,14 @@ from operators.language.output_policy import MIN_ITEMS, OutputGate
 from operators.learning.evidence import signed_strength
 from operators.learning.none_taken import NOTHING
 from operators.learning.number_lines import number_line_id
-from operators.learning.tradeoffs import PERSONAL_PRECISION, personal_weights
+from operators.learning.tradeoffs import MAX_VARIANCE, PERSONAL_PRECISION, personal_weights
 from operators.numbers import Numbers
 from operators.slim.statements import phrase
 from operators.stated import avoided_ids, lasting_statements
 from operators.weights import RankWeights, number_dimension
 from schemas import Attribute, AttributeKind, Measure, PolicySkill, Tier
 from schemas.diffs import NumberSums, TradeOff
+from schemas.weights import FEATURE_ONE
 
 # The greatest standard deviation of a ratio's logarithm: then the ratio is mostly true within a factor of two.
 MAX_DEVIATION = 0.5
@@ -27,6 +28,8 @@ MAX_DEVIATION = 0.5
 _TASTE_FIRST = 1.5
 # A sentence stays while both of its amounts are within this factor of the estimate.
 _KEPT_WITHIN = 1.5
+# From here on, the greatest variances of lists are clipped (prices in millions): a ratio would be wrong.
+_CLIPPED = MAX_VARIANCE / FEATURE_ONE / 4
 _ROUND = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)
 _COMMON = "most people here "
 _PRICE = Measure.PRICE.value
@@ -108,7 +111,7 @@ def _covariances(sums: NumberSums) -> dict[tuple[str, str], float]:
 def _between_numbers(
     of: _Estimate, names: Sequence[str], weights: RankWeights, numbers: Numbers, held: TradeOff, who: str
 ) -> TradeOff | None:
-    units = {name: math.sqrt(variance) for name, (_, variance) in weights.usual.items()}
+    units = {name: math.sqrt(variance) for name, (_, variance) in weights.usual.items() if variance < _CLIPPED}
     known = sorted((name for name in names if units.get(name)), key=lambda name: (-abs(of.weights[name]), name))
     for strong, weak in combinations(known, 2):
         if of.deviation(strong, weak) > MAX_DEVIATION:
@@ -148,7 +151,7 @@ def _sentence(
         _unit(give, numbers),
         "less" if weights[give] > 0 else "more",
         "" if is_paid or _unit(give, numbers) else _named(give),
-        f"to save {more:.10g}" if is_saved else f"for {more:g}",
+        f"to save {more:.10g}" if is_saved else f"for {more:.10g}",
         _unit(get, numbers),
         "" if is_saved else "more",
         "" if _unit(get, numbers) else _named(get),

@@ -79,8 +79,10 @@ def test_freeze_holds_until_unfreeze() -> None:
 
 def test_pin_and_unpin_change_only_the_pin() -> None:
     given_ = a_skill(an_attribute(NOIR, Tier.LOW))
+    tested = a_skill(an_attribute(NOIR, Tier.LOW, drift=3_000))
 
     pinned = after(given_, a_command(Action.PIN, actor="bo", reason="mine"))
+    assert after(tested, a_command(Action.PIN, actor="bo", reason="mine")).attributes == pinned.attributes
     unpinned = after(pinned, a_command(Action.UNPIN))
 
     assert pinned.attributes == (given_.attributes[0].model_copy(update={"pinned": True}),)

@@ -19,6 +19,7 @@ from operators.learning.fold import fold, initial_skill, merge
 from operators.learning.lesson import prediction_of
 from operators.learning.limits import MergeLimits
 from operators.learning.number_lines import number_line_id, proven_tier
+from operators.learning.outcomes import outcome_of
 from operators.learning.questions import shown_items
 from operators.learning.statements import StatementSubject, StatementUpdate
 from operators.learning.tradeoffs import number_evidence, number_rows, pair, personal_weights
@@ -29,7 +30,7 @@ from operators.slim.rules import slim
 from operators.slim.selection import select
 from operators.slim.trade_offs import number_weights, trade_off_of
 from operators.steps.evolve import EvolveState, EvolveStep
-from operators.weights import RankWeights
+from operators.weights import RankWeights, apply_outcome, initial_weights, rank_weights
 from schemas import (
     ONE,
     Action,
@@ -161,6 +162,19 @@ def test_a_removed_line_starts_from_zero() -> None:
     assert set(after.numbers.curves) == {"minutes minutes"}
 
 
+@pytest.mark.parametrize("tier", [Tier.LOW, Tier.HIGH])
+def test_a_tier_that_a_person_sets_is_proven(tier: Tier) -> None:
+    skill = skill_of(played(cheapest, 6))
+    command = a_command(Action.SET_TIER, attribute_id=CHEAPER, tier=tier)
+
+    after = merge(skill, resolve_command(skill, command, privacy=PRIVACY, gate=OUTPUT_GATE))
+
+    [line] = after.attributes
+    assert (line.tier, proven_tier(line.proof)) == (tier, tier)
+    assert after.numbers is not None
+    assert after.numbers.proofs["price"] == line.proof
+
+
 def test_an_erased_line_is_in_no_diff() -> None:
     log = played(cheapest, 10)
 
@@ -271,6 +285,19 @@ def test_the_domain_s_trade_off_is_marked_and_leaves_a_sure_person_alone() -> No
     unsure = replace(domain, number_variances={"price": 0.2, "minutes": 0.2})
     assert trade_off(newcomer, unsure) == TradeOff()
     assert trade_off(skill_of(played(cheapest, 12)), domain) == TradeOff()
+
+
+def test_prices_in_millions_give_no_trade_off() -> None:
+    dear = [ItemFacts(item_id=f"t{n}", measures={"price": 1e7 * n, "minutes": 99.0 + n**2}) for n in range(3)]
+    newcomer = initial_skill("ann", "trips", (), a_contrast())
+    outcome = outcome_of(a_choice(dear, 0, 1), newcomer, RankWeights(), 1, 0)
+    assert outcome is not None
+    usual = rank_weights(apply_outcome(initial_weights("trips", outcome), outcome)).usual
+    variances = {"price": 0.01, "minutes": 0.01}
+    domain = RankWeights(usual=usual, numbers={"price": -0.6, "minutes": -0.8}, number_variances=variances)
+
+    assert trade_off(newcomer, domain) == TradeOff()
+    assert trade_off(newcomer, replace(domain, usual={**usual, "price": (1e7, 1e8)})).words
 
 
 def test_a_trade_off_is_in_the_log_until_a_line_is_erased() -> None:
