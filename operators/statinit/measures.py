@@ -33,8 +33,13 @@ MAX_NUMBERS: Final = 2 * len(Measure)
 _MAX_CHARS: Final = 24
 _TIER: Final = re.compile(r"[$\u20ac\u00a3]{1,5}")
 _NUMBER: Final = re.compile(r"(?<![\d.])\d{1,9}(?:[.,]\d{1,6})?(?![\d])")
-_THOUSANDS: Final = re.compile(r"(?<=\d)[,' ](?=\d{3}(?!\d))")
-_CLOCK: Final = re.compile(r"(?:(\d{1,3}) ?h(?:ours?|rs?)?)? ?(?:(\d{1,4}) ?m(?:in(?:ute)?s?)?\.?)?")
+# A point too, if three digits and another mark follow, as in `1.299,00`, or if it is the last of several.
+_THOUSANDS: Final = re.compile(
+    r"(?<=\d)(?:[,' \xa0\u2019\u202f](?=\d{3}(?!\d))|\.(?=\d{3}[.,]\d)|(?<=\.\d{3})\.(?=\d{3}(?!\d)))"
+)
+_CLOCK: Final = re.compile(
+    r"(?:pt)?(?:(\d{1,3}(?:[.,]\d{1,2})?) ?h(?:ours?|rs?)?)?,? ?(?:(\d{1,4}) ?(?:m(?:in(?:ute)?s?)?\.?)?)?"
+)
 _KILOMETRES: Final = {"km": 1.0, "m": 0.001, "mi": 1.609, "mile": 1.609, "miles": 1.609, "ft": 0.000305}
 _WITH_UNIT: Final = re.compile(rf"(\d{{1,7}}(?:[.,]\d{{1,3}})?) ?({'|'.join(_KILOMETRES)})")
 
@@ -67,14 +72,17 @@ def measures_of(candidate: Candidate) -> dict[str, float]:
 
 
 def _amount(measure: Measure, key: str, value: Any) -> float | None:
+    has_unit = False
     if isinstance(value, str):
-        value = _read(measure, value[:_MAX_CHARS].strip("u'\" ").lower())
+        raw = _THOUSANDS.sub("", value[:_MAX_CHARS].strip("u'\" ").lower())
+        has_unit, value = _WITH_UNIT.fullmatch(raw) is not None, _read(measure, raw)
     # The comparison also leaves out NaN, and integers too large for a float.
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MAX_MEASURE:
         return None
-    if measure is Measure.DISTANCE:
+    if measure is Measure.DISTANCE and not has_unit:
         value *= 0.001 if key.endswith("_m") else 1.609 if key.endswith("_miles") else 1.0
-    return round(min(float(value), MAX_MEASURE), 3)
+    # A rate of 0.0425 needs four digits.
+    return float(f"{value:.4g}") if value < 1 else round(min(float(value), MAX_MEASURE), 3)
 
 
 @lru_cache(maxsize=4_096)
@@ -82,10 +90,10 @@ def _read(measure: Measure, raw: str) -> float | None:
     if measure is Measure.PRICE and _TIER.fullmatch(raw):
         return float(len(raw))
     if measure is Measure.LENGTH and raw and (clock := _CLOCK.fullmatch(raw)) and any(clock.groups()):
-        return 60.0 * float(clock[1] or 0) + float(clock[2] or 0)
+        return 60.0 * float((clock[1] or "0").replace(",", ".")) + float(clock[2] or 0)
     if measure is Measure.DISTANCE and (unit := _WITH_UNIT.fullmatch(raw)):
         return float(unit[1].replace(",", ".")) * _KILOMETRES[unit[2]]
     if raw.startswith("-"):
         return None
-    found = _NUMBER.search(_THOUSANDS.sub("", raw))
+    found = _NUMBER.search(raw)
     return float(found[0].replace(",", ".")) if found else None

@@ -283,7 +283,12 @@ def test_no_parser_raises_or_exceeds_its_bounds(parser: str, candidate: Candidat
         ({"distance": "2 mi"}, {"distance": 3.218}),
         ({"duration": "1h 30m"}, {"length": 90.0}),
         ({"attributes": {"RestaurantsPriceRange2": "3"}}, {"price": 3.0}),
-        ({"cost": "1,250"}, {"price": 1250.0}),
+        ({"distance_miles": "1 mile"}, {"distance": 1.609}),
+        ({"distance": "1,200 m", "duration": "PT1H30M"}, {"distance": 1.2, "length": 90.0}),
+        ({"distance_m": "800 m", "duration": "1.5 hours"}, {"distance": 0.8, "length": 90.0}),
+        ({"cost": "1,250", "duration": "1h30"}, {"price": 1250.0, "length": 90.0}),
+        ({"price": "1.299,00 \u20ac", "votes": "1.234.567"}, {"price": 1299.0, "popularity": 1_234_567.0}),
+        ({"price": "1\u202f299,50", "apr": 0.00425}, {"price": 1299.5, "apr": 0.00425}),
         ({"rating": True, "votes": -5, "pages": "-20", "distance": "far"}, {}),
     ],
 )
