@@ -22,6 +22,7 @@ from schemas import (
     PendingConversations,
     PolicySkill,
     Position,
+    Statement,
     UserDomainEvent,
     line_digest,
 )
@@ -178,6 +179,28 @@ def restorable(command: SkillCommand, skill: PolicySkill, receipt: Receipt | Non
     lines = tuple(line for line in command.lines if is_kept(line.attribute_id))
     hypotheses = {name: counts for name, counts in command.hypotheses.items() if is_kept(name)}
     return command.model_copy(update={"lines": lines, "hypotheses": hypotheses})
+
+
+def importable_skill(skill: PolicySkill, user_id: str, receipt: Receipt | None) -> PolicySkill:
+    """Return an exported skill without statements about lines that the user has erased."""
+    erased = set() if receipt is None else receipt.lines.keys()
+
+    def is_kept(each: Statement) -> bool:
+        names = (each.statement_id, each.attribute_id, each.over or "")
+        return erased.isdisjoint(line_digest(user_id, skill.domain, name) for name in names)
+
+    return skill.model_copy(update={"stated": tuple(filter(is_kept, skill.stated))})
+
+
+def importable_card(card: Card, user_id: str, receipt: Receipt | None) -> Card:
+    """Return an exported card without lines that the user has erased."""
+    erased = set() if receipt is None else receipt.lines.keys()
+
+    def is_kept(line: CardLine) -> bool:
+        names = (*line_digests(user_id, line), *erased_digests(user_id, line.line_id, line.value))
+        return erased.isdisjoint(names)
+
+    return card.model_copy(update={"lines": tuple(filter(is_kept, card.lines))})
 
 
 def without_erased_directives(

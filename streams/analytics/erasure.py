@@ -56,23 +56,24 @@ class ErasureFilter:
         user_id, occurred_at = getattr(event, "user_id", None), getattr(event, "occurred_at", None)
         if user_id is None or occurred_at is None:
             return False
-        why = reject_reason(event, logged_at, datetime.now(UTC), self._receipt_of(user_id), self._secret)
+        why = reject_reason(event, logged_at, datetime.now(UTC), self.receipt_of(user_id), self._secret)
         if why is RejectReason.FROM_THE_FUTURE:
             raise BadRecord(why.value, "it is ahead of Kafka's time")
         return why is not None or self.covers_moment(user_id, getattr(event, "domain", None), occurred_at, logged_at)
 
     def covers_moment(self, user_id: str, domain: str | None, *moments: datetime | None) -> bool:
         """Return true if the user's records of any moment given are erased."""
-        receipt = self._receipt_of(user_id)
+        receipt = self.receipt_of(user_id)
         return receipt is not None and receipt.covers(domain, *(moment for moment in moments if moment is not None))
 
-    def _receipt_of(self, user_id: str) -> Receipt | None:
+    def receipt_of(self, user_id: str) -> Receipt | None:
+        """Return the user's receipt, if any."""
         return self._receipts.get(subject_digest(user_id)) if self._receipts else None
 
     def blanked(self, put: Put, event: Model) -> Put:
         """Return the row without words that may quote a line erased since."""
         blanks = _QUOTING.get(put.table.name)
-        receipt = self._receipt_of(put.row["user_id"]) if blanks else None
+        receipt = self.receipt_of(put.row["user_id"]) if blanks else None
         until = max((line.until for line in receipt.lines.values()), default=None) if receipt else None
         if blanks is None or until is None or event.occurred_at > until:  # type: ignore[attr-defined]
             return put

@@ -10,11 +10,14 @@ from uuid import uuid4
 
 from pydantic_core import from_json, to_json
 
+from operators.erasure import importable_card, importable_skill
 from operators.stated import lasting_statements, live_statements
 from schemas import Action, BadRecord, Candidate, Correction, Directive, PolicySkill, SkillCommand, SkillDiff, decode
 from schemas.cards import Card, CardAction, CardCommand, CardLineInput
 from schemas.statements import MAX_DIRECTIVES, Scope, Stance, Statement
+from streams.analytics.erasure import erasure_filter_of
 from streams.exceptions import StreamsError
+from streams.kafka.scanner import Scanner
 from streams.rights.commands import CommandClient
 from streams.rights.exporting import Header
 from streams.settings import Settings
@@ -113,8 +116,10 @@ def _check_user(state: PolicySkill | Card, header: Header) -> None:
 def import_bundle(
     settings: Settings, bundle: Bundle, user: str, order: ImportOrder, seconds: float, *, domain: str | None = None
 ) -> ImportResult:
-    """Send skills, lasting statements and card; wait `seconds` for each answer."""
-    skills = bundle.chosen(domain)
+    """Send skills, lasting statements and card without erased lines; wait `seconds` for each answer."""
+    with Scanner(settings) as scanner:
+        receipt = erasure_filter_of(settings, scanner).receipt_of(user)
+    skills = [importable_skill(skill, user, receipt) for skill in bundle.chosen(domain)]
     # All commands are built before the first is sent: an invalid one must not leave half an import.
     order_fields = {"occurred_at": order.at, "user_id": user, "actor": order.actor, "reason": order.reason}
     commands = [
@@ -128,7 +133,8 @@ def import_bundle(
         )
         for skill in skills
     ]
-    card = [] if bundle.card is None else list(card_commands(bundle.card, user, order, domain))
+    held = bundle.card and importable_card(bundle.card, user, receipt)
+    card = [] if held is None else list(card_commands(held, user, order, domain))
     done = ImportResult()
     with CommandClient(settings, user) as client:
         for skill, command in zip(skills, commands, strict=True):

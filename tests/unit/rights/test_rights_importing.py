@@ -15,10 +15,27 @@ from typer.testing import CliRunner
 
 from operators.cards.fold import apply_diff
 from operators.cards.merge import apply_command
+from operators.erasure import importable_card, importable_skill, words_digest
 from operators.language.corrections import understand
+from operators.language.words import plain_words
 from operators.learning.fold import initial_skill
 from operators.steps.evolve import EvolveState, EvolveStep
-from schemas import Card, CardAction, CardCommand, Correction, Model, PolicySkill, Scope, Stance, decode, encode
+from schemas import (
+    Card,
+    CardAction,
+    CardCommand,
+    Correction,
+    ErasedScope,
+    Model,
+    PolicySkill,
+    Receipt,
+    Scope,
+    Stance,
+    decode,
+    encode,
+    line_digest,
+    subject_digest,
+)
 from streams.cli import app
 from streams.language import RULES
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
@@ -147,6 +164,23 @@ def test_temporary_and_expired_statements_are_not_imported() -> None:
     over = AVOIDS_HORROR.model_copy(update={"until": LATER - timedelta(minutes=1)})
 
     assert statement_corrections(with_stated(RATHER_NOIR, CHEAPER, over), "anna", ORDER) == []
+
+
+def test_an_import_leaves_erased_statements_and_card_lines_out() -> None:
+    skill, card = with_stated(*SAID), card_of(0)
+    gone = card.lines[0]
+    digests = [line_digest("anna", "books", name) for name in ("preference:genre:horror", "prefers:bound:price:below")]
+    scope = ErasedScope(event_id="r", until=NOW, actor="anna", done=True)
+    lines = dict.fromkeys((*digests, words_digest("anna", plain_words(gone.value))), scope)
+    receipt = Receipt(event_id="r", occurred_at=NOW, subject=subject_digest("anna"), lines=lines)
+
+    assert [each.attribute_id for each in importable_skill(skill, "anna", receipt).stated] == [
+        NOIR,
+        NOT_DUNE.attribute_id,
+    ]
+    assert importable_card(card, "anna", receipt).lines == card.lines[1:]
+    assert importable_skill(skill, "eve", receipt) == importable_skill(skill, "anna", None) == skill
+    assert importable_card(card, "anna", None) == card
 
 
 def card_of(place: int) -> Card:
