@@ -165,8 +165,11 @@ def restorable(command: SkillCommand, skill: PolicySkill, receipt: Receipt | Non
     """Return a command without erased lines.
 
     Old versions contain placeholders; exports and old snapshots contain the words. A line that the skill has now was
-    learned after the erasure.
+    learned after the erasure. Other lines' quotations may have the erased words. A version of a skill that was erased
+    since has no lines to restore.
     """
+    if receipt is not None and command.version_at is not None and receipt.covers(skill.domain, command.version_at):
+        return command.model_copy(update={"lines": None})
     if command.lines is None:
         return command
     states = {line.attribute_id for line in skill.attributes} | skill.hypotheses.keys()

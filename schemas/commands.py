@@ -145,6 +145,7 @@ class SkillCommand(UserDomainEvent, topic="skill-commands"):
     value: Label | None = Field(None, description="reword: the line's new text.")
     tier: AssignableTier | None = Field(None, description="set-tier: the line's new tier.")
     to_version: int | None = Field(None, ge=0, description="roll-back: the version to restore; 0: the seed.")
+    version_at: UtcDatetime | None = Field(None, exclude_if=is_empty, description="roll-back: the version's time.")
     lines: tuple[Attribute, ...] | None = Field(None, max_length=MAX_ATTRIBUTES, description="roll-back, import.")
     hypotheses: dict[AttributeId, HypothesisCounts] = Field(
         default_factory=dict, max_length=MAX_HYPOTHESES, exclude_if=is_empty, description="roll-back, import."

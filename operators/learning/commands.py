@@ -194,10 +194,10 @@ def _add(skill: PolicySkill, command: SkillCommand, requested: SkillLineInput) -
 
 
 def _restore(skill: PolicySkill, command: SkillCommand) -> _CommandResult:
-    if command.to_version is not None and command.to_version > skill.version:
+    if command.lines is None or (command.to_version is not None and command.to_version > skill.version):
         # A version of a skill that was erased since.
         return _refuse(f"version:number:{command.to_version}", SkillChangeKind.RESTORED, RefusalReason.UNKNOWN)
-    wanted = {line.attribute_id: line for line in command.lines or ()}
+    wanted = {line.attribute_id: line for line in command.lines}
     held = {line.attribute_id: line for line in skill.attributes}
     default = "imported" if command.action is Action.IMPORT else f"rolled back to version {command.to_version}"
     reason = command.reason or default

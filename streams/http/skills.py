@@ -201,7 +201,7 @@ async def command_of(api: Api, token: Token, user: str, given: Mapping[str, Any]
         if then is None:
             raise Problem(409, "there is no such version of this skill, or the snapshot does not have it yet")
         fields["lines"] = [line.model_dump() for line in then.attributes]
-        fields["hypotheses"] = then.hypotheses
+        fields |= {"hypotheses": then.hypotheses, "version_at": then.occurred_at}
     return new_event(SkillCommand, fields)
 
 

@@ -134,7 +134,8 @@ def roll_back(
     if then is None:
         raise StreamsError(f"{user!r} has no version {version} in {domain!r}: `sager policy log {user}` lists them")
     question = f"Roll the skill of {user} in {domain} back to version {version}?"
-    change.send_command("roll-back", question, to_version=version, lines=then.attributes, hypotheses=then.hypotheses)
+    restored = {"version_at": then.occurred_at, "lines": then.attributes, "hypotheses": then.hypotheses}
+    change.send_command("roll-back", question, to_version=version, **restored)
 
 
 def correct(

@@ -233,6 +233,13 @@ async def test_an_old_version_does_not_restore_an_erased_skill(known: FakeDeploy
     assert (diff.changes, [each.why for each in diff.refused]) == ((), [RefusalReason.UNKNOWN])
     assert known.log.newest(PolicySkill)[compound_key(ANN, "films")].attributes == ()
 
+    # The new skill has reached the old version's number, which an old snapshot still has.
+    of_old = {"to_version": 1, "version_at": then.occurred_at, "lines": then.attributes}
+    known.log.put(command(Action.ROLL_BACK, **of_old).model_copy(update=at_once()))
+    await worker.quiet()
+    assert [each.why for each in hers(known.log)[1].refused] == [RefusalReason.UNKNOWN]
+    assert known.log.newest(PolicySkill)[compound_key(ANN, "films")].attributes == ()
+
 
 def at_once() -> dict[str, Any]:
     return {"occurred_at": datetime.now(UTC), "event_id": a_name("command")}
