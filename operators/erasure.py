@@ -180,6 +180,8 @@ def restorable(command: SkillCommand, skill: PolicySkill, receipt: Receipt | Non
         return not is_placeholder(name) and (name in states or not is_erased_line)
 
     lines = tuple(line for line in command.lines if is_kept(line.attribute_id))
+    if erased:
+        lines = tuple(line.model_copy(update={"quote": line.value}) if line.quote else line for line in lines)
     hypotheses = {name: counts for name, counts in command.hypotheses.items() if is_kept(name)}
     return command.model_copy(update={"lines": lines, "hypotheses": hypotheses})
 
@@ -296,6 +298,22 @@ def scrub_memory(memory: Memory, line: str) -> Memory:
 
     taken = tuple(each.model_copy(update={"facts": left(each.facts)}) for each in memory.taken)
     return memory.model_copy(update={"taken": taken, "seen": left(memory.seen), "version": memory.version + 1})
+
+
+def scrub_rankings(rings: OpenRankings, domain: str, line: str) -> OpenRankings:
+    """Return the open rankings without the facts of a line, and without facets, which may name it."""
+
+    def left(item: ItemFacts) -> ItemFacts:
+        kept = tuple(fact for fact in item.facts if line_digest(rings.user_id, domain, fact_id(fact)) != line)
+        return item.model_copy(update={"facts": kept})
+
+    rankings = (
+        each.model_copy(update={"candidates": tuple(map(left, each.candidates)), "facets": ()})
+        if each.domain == domain
+        else each
+        for each in rings.rankings
+    )
+    return rings.model_copy(update={"rankings": tuple(rankings)})
 
 
 def event_moments(event: UserDomainEvent, source: Position | None) -> tuple[datetime, ...]:

@@ -90,7 +90,10 @@ def _without(diff: SkillDiff, line: str, about: frozenset[str]) -> SkillDiff:
         return instead if is_meant(name) else name
 
     is_named = names_line(diff, line) or not about.isdisjoint(each.statement_id for each in diff.stated)
-    stated = [_statement_without(each, diff, line, about) for each in diff.stated]
+    # A model's or a person's reason for another line may have the erased words.
+    by = diff.reasoned_by
+    no_reason = {"reason": ""} if is_named or by.model or by.reasoner.startswith("command by ") else {}
+    stated = [_statement_without(each, diff, line, about).model_copy(update=no_reason) for each in diff.stated]
     # A trade-off may name the line, and the next event finds it again.
     update: dict[str, object] = {"analysis": "", "stated": tuple(stated), "trade_off": None}
     if diff.trigger is not None:
@@ -113,16 +116,13 @@ def _without(diff: SkillDiff, line: str, about: frozenset[str]) -> SkillDiff:
     def of_change(each: SkillChange) -> SkillChange:
         name = name_of(each.attribute_id)
         found = each.discovered and of_attribute(each.discovered)
-        # A model's reason for another line may have the erased words.
-        reason = "" if is_named or diff.reasoned_by.model else each.reason
-        return each.model_copy(update={"attribute_id": name, "discovered": found, "reason": reason})
+        return each.model_copy(update={"attribute_id": name, "discovered": found} | no_reason)
 
     update["changes"] = tuple(map(of_change, diff.changes))
     if diff.seed is not None:
         update["seed"] = tuple(map(of_attribute, diff.seed))
     if not is_named:
         return diff.model_copy(update=update)
-    update["stated"] = tuple(each.model_copy(update={"reason": ""}) for each in stated)
     update["refused"] = tuple(
         each.model_copy(update={"attribute_id": name_of(each.attribute_id)}) for each in diff.refused
     )

@@ -133,10 +133,9 @@ class EvolveStep:
         chosen, _ = self.privacy.item(contrast.chosen, contrast.domain)
         if not (remaining := known_items((chosen,), contrast, state.receipt, source)):
             return PreparedChoice(None, EvolveOutcome.FORGOTTEN)
-        known = remaining[0]
-        if known.excerpt and state.receipt is not None and state.receipt.lines:
-            known = known.model_copy(update={"excerpt": ""})  # it may have the words of an erased line
-        facets = self.privacy.facets(contrast.facets, contrast.domain)
+        known, facets = remaining[0], self.privacy.facets(contrast.facets, contrast.domain)
+        if state.receipt is not None and state.receipt.lines:  # both may have the words of an erased line
+            known, facets = known.model_copy(update={"excerpt": ""}) if known.excerpt else known, ()
         if known is not contrast.chosen or len(facets) < len(contrast.facets):
             contrast = contrast.model_copy(update={"chosen": known, "facets": facets})
         if contrast.also:

@@ -19,9 +19,11 @@ from streams.settings import Settings
 
 # Columns that may quote an erased line, with their blank values.
 _QUOTING: dict[str, dict[str, str | None]] = {
-    "rankings": {"slim_skill": "", "facets": None, "injected": None, "followed": None, "question": None},
+    "rank_requests": {"instruction": ""},
+    "rankings": {"instruction": "", "slim_skill": ""} | dict.fromkeys(("facets", "injected", "followed", "question")),
     "corrections": {"text": ""},
-    "contrasts": {"items": None},
+    "abstentions": {"instruction": ""},
+    "contrasts": {"instruction": "", "items": None},
     "skill_commands": {"attribute_id": None, "value": None, "reason": ""},
 }
 _FACETS = "ranking_facets"  # the child table whose rows may

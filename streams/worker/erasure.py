@@ -144,10 +144,14 @@ class ErasureHandler:
                 if request.domain is None:
                     await self._tables.open_rankings.delete(event, key)
                     continue
-                kept = tuple(each for each in rings.rankings if each.domain != request.domain)
-                # Answered rankings have no domain, so all of them are removed.
-                rest = rings.model_copy(update={"rankings": kept, "answered": ()})
-                await self._tables.open_rankings.write(event, key, rest)
+                if request.line is not None:
+                    rest = erasure.scrub_rankings(rings, request.domain, request.line)
+                else:
+                    kept = tuple(each for each in rings.rankings if each.domain != request.domain)
+                    # Answered rankings have no domain, so all of them are removed.
+                    rest = rings.model_copy(update={"rankings": kept, "answered": ()})
+                if rest != rings:
+                    await self._tables.open_rankings.write(event, key, rest)
 
     async def _erase_from_items(self, event: Any, request: ForgetRequest) -> None:
         """Make all owners of items remove the user, and await their reports."""
@@ -187,6 +191,7 @@ class ErasureHandler:
                     self._producer, event, touch_taken(scrubbed, scrubbed.taken[::-1], self._deps.graph_limits)
                 )
                 await self._tables.memories.write(event, key, scrubbed)
+        await self._erase_rankings(event, request)
         await self._erase_conversations(event, request)
 
     async def _keys(self, table: StateTable[Any], request: ForgetRequest) -> list[bytes]:

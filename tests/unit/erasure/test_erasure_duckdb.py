@@ -169,7 +169,7 @@ def test_dead_letters_match_any_spelling_of_the_id(tmp_path, monkeypatch, first)
 
 @pytest.mark.parametrize("first", ["rows", "receipt"])
 def test_erased_line_is_blank_in_older_rows_in_any_order(tmp_path, first):
-    topics = ("rankings", "skill-commands", "contrasts")
+    topics = ("rank-requests", "rankings", "skill-commands", "contrasts")
     records = [record for record in build().records if record.topic.base in topics]
     until = max(happened(r) for r in records)
     line = line_digest(WHO, "films", "preference:genre:noir")
@@ -181,6 +181,9 @@ def test_erased_line_is_blank_in_older_rows_in_any_order(tmp_path, first):
         has_words = "slim_skill <> '' OR facets IS NOT NULL OR injected IS NOT NULL"
         assert count(store, "rankings", f"user_id = '{WHO}'") > 0
         assert count(store, "rankings", f"user_id = '{WHO}' AND ({has_words})") == 0
+        for table in ("rank_requests", "rankings", "contrasts"):
+            assert count(store, table, f"user_id = '{WHO}' AND instruction <> ''") == 0
+            assert count(store, table, f"user_id <> '{WHO}' AND instruction <> ''") > 0, table
         assert count(store, "ranking_facets", f"user_id = '{WHO}'") == 0
         assert count(store, "contrasts", f"(user_id = '{WHO}') = (items IS NULL)") == count(store, "contrasts", "true")
         assert count(store, "rankings", f"user_id <> '{WHO}' AND ({has_words})") > 0

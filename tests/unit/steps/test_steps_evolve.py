@@ -7,6 +7,7 @@ from operators.graph.items import GraphLimits
 from operators.learning.fold import merge
 from operators.steps.evolve import EvolveEffects, EvolveOutcome, EvolveState, EvolveStep
 from schemas import ONE, Action, Contrast, ErasedScope, Fact, ItemFacts, Receipt, Tier, line_digest, subject_digest
+from schemas.events import Facet
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import (
@@ -79,7 +80,10 @@ class TestBegin:
         receipt = a_receipt(lines={line: forgotten_at(5)})
         late = round(a_time(9).timestamp() * 1000)
 
-        before = STEP.prepare(EvolveState(HELD, receipt), a_contrast([NOIR, DARK], occurred_at=a_time(4)), a_position())
+        earlier = a_contrast(
+            [NOIR, DARK], occurred_at=a_time(4), facets=(Facet(facet="drawn to noir", confidence=0.9),)
+        )
+        before = STEP.prepare(EvolveState(HELD, receipt), earlier, a_position())
         after = STEP.prepare(
             EvolveState(HELD, receipt), a_contrast([NOIR], occurred_at=a_time(6)), a_position(timestamp_ms=late)
         )
@@ -87,6 +91,7 @@ class TestBegin:
         assert before.contrast is not None
         assert after.contrast is not None
         assert [fact.value for fact in before.contrast.chosen.facts] == ["dark"]
+        assert before.contrast.facets == (), "a model would read them"
         assert [fact.value for fact in after.contrast.chosen.facts] == ["noir"]
 
     def test_a_repeated_choice_is_detected_by_id_or_position(self) -> None:

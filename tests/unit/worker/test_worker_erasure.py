@@ -173,9 +173,11 @@ async def test_a_line_that_is_forgotten_is_in_no_fact_of_her_past(known: FakeDep
 
     def held() -> list[str]:
         seen = {base: known.log.compacted(base)[key] for base in ("profiles", "memories")}
+        rings = [encode(ring) for ring in known.log.newest(OpenRankings).values() if ring.user_id == ANN]
+        seen["open-rankings"] = b"".join(rings)
         return [base for base, value in seen.items() if to_json(fact) in value]
 
-    assert held() == ["profiles", "memories"]
+    assert held() == ["profiles", "memories", "open-rankings"]
     known.log.put(request(domain="films", line=line_digest(ANN, "films", fact_id(fact))))
     await known.worker().quiet()
     assert held() == []
