@@ -54,7 +54,7 @@ def outcome_of(
         occurred_at=contrast.occurred_at.replace(minute=0, second=0, microsecond=0),
         domain=contrast.domain,
         weights_version=weights_version,
-        moments=_moments(items, features),
+        moments=_moments(items, features, int.from_bytes(digest[-4:]) / (1 << 32)),
         tastes=_fact_counts(features.places, chosen, features.blind_probabilities(weights), share, weights.secret),
         **weight_evidence(features, community, chosen, weights, share)._asdict(),
     )
@@ -107,8 +107,11 @@ def _dimensions(features: ListFeatures, weights: RankWeights) -> dict[str, list[
     return {name: added[name] for name in sorted(loudest)}
 
 
-def _moments(items: Sequence[ItemFacts], features: ListFeatures) -> dict[str, tuple[int, int]]:
-    """Return each number's variance within the list and its mean, in 1/1024; taking none is no item."""
+def _moments(items: Sequence[ItemFacts], features: ListFeatures, draw: float) -> dict[str, tuple[int, int]]:
+    """Return each number's variance within the list and its mean, in 1/1024; taking none is no item.
+
+    `draw` is from 0 to 1.
+    """
     scales = features.scales
     if NOTHING not in scales:
         found = {name: (number.variance, number.mean) for name, number in scales.items()}
@@ -118,10 +121,21 @@ def _moments(items: Sequence[ItemFacts], features: ListFeatures) -> dict[str, tu
         names = sorted(shown.keys() - {NOTHING})[:MAX_OUTCOME_NUMBERS]
         found = {name: (scales[name].variance if name in scales else 0.0, shown[name]) for name in names}
     return {
-        # Two digits: the mean of a list of one would name the item.
-        name: (min(round(FEATURE_ONE * variance), MAX_VARIANCE), round(FEATURE_ONE * float(f"{mean:.2g}")))
+        name: (min(round(FEATURE_ONE * variance), MAX_VARIANCE), round(FEATURE_ONE * _two_digits(mean, draw)))
         for name, (variance, mean) in found.items()
     }
+
+
+def _two_digits(mean: float, draw: float) -> float:
+    """Round up as often as the rest is large, so that years near 1985 have this mean, and not 2000.
+
+    All digits of the mean of a list of one would name the item.
+
+    >>> [_two_digits(1985.0, draw) for draw in (0.1, 0.2)], _two_digits(30.0, 0.9)
+    ([1900.0, 2000.0], 30.0)
+    """
+    step = 10.0 ** (math.floor(math.log10(mean)) - 1) if mean else 1.0
+    return math.floor(mean / step + draw) * step
 
 
 def _fact_counts(

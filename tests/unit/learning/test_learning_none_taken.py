@@ -17,7 +17,7 @@ from operators.learning.number_lines import number_line_id
 from operators.learning.outcomes import outcome_of
 from operators.learning.tradeoffs import personal_weights
 from operators.learning.update import resolve_choice
-from operators.weights import RankWeights
+from operators.weights import RankWeights, apply_outcome, initial_weights, rank_weights
 from schemas import ONE, Abstention, Contrast, Fact, ItemFacts, PolicySkill, Tier
 from tests.builders import NOW, a_contrast
 
@@ -131,6 +131,19 @@ def test_the_domain_learns_its_means_from_lists_of_one_and_nothing_from_longer_o
     assert again.moments == {"price": (100 * ONE, 30 * ONE)}
     assert again.numbers[NOTHING][0] < 0
     assert outcome_of(left((item, item.model_copy(update={"item_id": "b"})), 3), skill, weights, 3, 0) is None
+
+
+def test_the_usual_year_is_that_of_the_items() -> None:
+    skill = initial_skill("ann", "movietv", (), a_contrast())
+    weights = initial_weights("movietv", a_contrast())
+    for number in range(400):
+        film = ItemFacts(item_id=f"f{number}", measures={"year": 1980.0 + number % 11})
+        outcome = outcome_of(approved(film, number), skill, RankWeights(secret=b"s"), 1, 0)
+        assert outcome is not None
+        assert outcome.moments["year"][1] in {1900 * ONE, 2000 * ONE}
+        weights = apply_outcome(weights, outcome)
+    mean, _ = rank_weights(weights).usual["year"]
+    assert abs(mean - 1985) < 6
 
 
 def test_a_value_that_was_only_left_has_no_support() -> None:
