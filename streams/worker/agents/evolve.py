@@ -85,7 +85,7 @@ class EvolveAgent:
         outcome = await self._skills.apply_step(event, record, abstain)
         if outcome in (EvolveOutcome.ABSTAINED, EvolveOutcome.REPEATED):
             is_repeat = outcome is EvolveOutcome.REPEATED
-            await self._report(event, record, position, before[-1], before[-1].contrasts + 1, is_repeat=is_repeat)
+            await self._report(event, record, position, before[-1], is_repeat=is_repeat)
         return outcome
 
     async def _on_command(self, event: Any, record: SkillCommand, position: Position) -> str:
@@ -116,9 +116,7 @@ class EvolveAgent:
             async with self._tables.user_lock(contrast.user_id):
                 await skills.complete(event, skills.read(contrast))
             if prepared.outcome is EvolveOutcome.REPEATED:
-                await self._report(
-                    event, prepared.contrast, position, state.skill, state.skill.contrasts, is_repeat=True
-                )
+                await self._report(event, prepared.contrast, position, state.skill, is_repeat=True)
             return str(prepared.outcome or await self._learn(event, prepared.contrast, state, position))
         finally:
             await remembering
@@ -141,7 +139,7 @@ class EvolveAgent:
             effects = self._step.finish(state, contrast, answer, position, selection)
             await self._skills.apply(event, effects.version)
         metrics.END_TO_END_SECONDS.observe(max(0.0, time.time() - contrast.occurred_at.timestamp()))
-        await self._report(event, contrast, position, state.skill, effects.skill.contrasts)
+        await self._report(event, contrast, position, state.skill)
         return effects.outcome.value
 
     async def _report(
@@ -150,12 +148,14 @@ class EvolveAgent:
         contrast: Contrast | Abstention,
         position: Position,
         skill: PolicySkill,
-        nth: int,
         *,
         is_repeat: bool = False,
     ) -> None:
-        """Send the anonymous outcome of the user's `nth` choice, once; `skill` is that before the choice."""
+        """Send the anonymous outcome of a choice, once; `skill` is that before it, or for a repeat after it."""
         used = self._deps.learned_weights.get(contrast.domain)
+        # A rejection is no contrast: among single items, versions count, for approvals as for rejections.
+        is_choice = isinstance(contrast, Contrast) and bool(contrast.unchosen)
+        nth = (skill.contrasts if is_choice else skill.version) + (not is_repeat)
         outcome = outcome_of(contrast, skill, used.weights, nth, used.version)
         if outcome is None:
             return

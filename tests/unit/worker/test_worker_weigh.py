@@ -291,6 +291,14 @@ async def test_one_persons_later_choices_count_less(
     await choose(worker, 5, users=("ann",))
 
     assert seen == [1, 2, 3, 4, 5]
+    single = [a_request(number, "ann") for number in (50, 51, 52)]
+    worker.log.put_all(asked.model_copy(update={"candidates": asked.candidates[:1]}) for asked in single)
+    await worker.quiet()
+    left = {"item_id": None, "none_taken": True}
+    worker.log.put_all(a_choice(ranking, 0).model_copy(update=left) for ranking in ranked(worker.log)[5:])
+    await worker.quiet()
+
+    assert seen[5:] == [6, 7, 8], "of rejections too"
 
 
 async def test_outcomes_and_weights_contain_no_user_and_no_item(deployment: FakeDeployment) -> None:
