@@ -255,7 +255,8 @@ def _match(state: OpenRankings, ranking: OpenRanking, waiting: WaitingSelection,
     shown = {item.item_id: item for item in ranking.candidates}
     if not shown.keys() >= set(all_taken):
         return ContrastEffects(state, ContrastOutcome.NOT_IN_RANKING)
-    answer = AnsweredRanking.trusted(ranking_id=ranking.ranking_id, item_id=selection.item_id, others=selection.others)
+    named = {"ranking_id": ranking.ranking_id, "domain": ranking.domain}
+    answer = AnsweredRanking.trusted(**named, item_id=selection.item_id, others=selection.others)
     settled = state.model_copy(
         update={
             "rankings": tuple(r for r in state.rankings if r.ranking_id != ranking.ranking_id),

@@ -50,7 +50,8 @@ class StoredState:
         """The ids of learned events that the state still recognises."""
         found = []
         for ring in self.rings:
-            names = [each.ranking_id for each in ring.answered]
+            domains = (None, self.domain)
+            names = [each.ranking_id for each in ring.answered if self.domain is None or each.domain in domains]
             names += [each.ranking_id for each in ring.rankings if self.domain in (None, each.domain)]
             if self.domain is None:
                 names += [each.selection.ranking_id for each in ring.waiting]

@@ -259,6 +259,7 @@ class AnsweredRanking(Model):
     """A settled ranking with its taken items; without any, an abstention."""
 
     ranking_id: Identifier
+    domain: DomainField | None = Field(None, exclude_if=is_empty)
     item_id: ItemIdField | None
     others: tuple[ItemIdField, ...] = Field((), max_length=MAX_CANDIDATES, exclude_if=is_empty)
 

@@ -148,8 +148,8 @@ class ErasureHandler:
                     rest = erasure.scrub_rankings(rings, request.domain, request.line)
                 else:
                     kept = tuple(each for each in rings.rankings if each.domain != request.domain)
-                    # Answered rankings have no domain, so all of them are removed.
-                    rest = rings.model_copy(update={"rankings": kept, "answered": ()})
+                    answered = tuple(each for each in rings.answered if each.domain not in (None, request.domain))
+                    rest = rings.model_copy(update={"rankings": kept, "answered": answered})
                 if rest != rings:
                     await self._tables.open_rankings.write(event, key, rest)
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operators.admission import abstention_id
+from operators.admission import abstention_id, contrast_id
 from operators.attributes import fact_id
 from operators.audit import chain_breaks
 from operators.erasure import (
@@ -275,3 +275,11 @@ def test_an_abstention_is_among_the_stored_event_ids() -> None:
     ring = OpenRankings(user_id=USER, slot=0, answered=(answered,))
 
     assert abstention_id(USER, "r") in StoredState(rings=(ring,)).ids
+
+
+def test_an_erasure_of_a_domain_covers_no_choices_of_others_that_wait_to_be_learned() -> None:
+    answered = (AnsweredRanking(ranking_id=domain or "any", domain=domain, item_id="i") for domain in ("a", "b", None))
+    ring = OpenRankings(user_id=USER, slot=0, answered=tuple(answered))
+
+    found = {contrast_id(USER, name): name for name in ("a", "b", "any")}
+    assert [found[each] for each in StoredState(rings=(ring,), domain="a").ids if each in found] == ["a", "any"]

@@ -261,9 +261,11 @@ async def test_a_log_with_a_gap_is_not_rewritten_and_the_request_is_kept(known: 
     assert not scope.done
 
 
-async def test_open_rankings_of_another_domain_stay(known: FakeDeployment) -> None:
+async def test_rankings_of_another_domain_stay(known: FakeDeployment) -> None:
     ranking, _ = choice(98, ANN)
     known.log.put(ranking.model_copy(update={"domain": "books"}))
+    answered, selection = choice(97, ANN)
+    known.log.put_all([answered.model_copy(update={"domain": "books"}), selection])
     worker = known.worker()
     await worker.quiet()
 
@@ -272,6 +274,7 @@ async def test_open_rankings_of_another_domain_stay(known: FakeDeployment) -> No
 
     rings = [ring for ring in known.log.newest(OpenRankings).values() if ring.user_id == ANN]
     assert {each.domain for ring in rings for each in ring.rankings} == {"books"}
+    assert [each.ranking_id for ring in rings for each in ring.answered] == [answered.ranking_id]
 
 
 FOR_EVER = datetime(9999, 12, 31, tzinfo=UTC)
