@@ -134,7 +134,9 @@ def _two_digits(mean: float, draw: float) -> float:
     >>> [_two_digits(1985.0, draw) for draw in (0.1, 0.2)], _two_digits(30.0, 0.9)
     ([1900.0, 2000.0], 30.0)
     """
-    step = 10.0 ** (math.floor(math.log10(mean)) - 1) if mean else 1.0
+    if mean < 1 / FEATURE_ONE**2:
+        return 0.0
+    step = 10.0 ** (math.floor(math.log10(mean)) - 1)
     return math.floor(mean / step + draw) * step
 
 

@@ -81,8 +81,8 @@ def _amount(measure: Measure, key: str, value: Any) -> float | None:
         return None
     if measure is Measure.DISTANCE and not has_unit:
         value *= 0.001 if key.endswith("_m") else 1.609 if key.endswith("_miles") else 1.0
-    # A rate of 0.0425 needs four digits.
-    return float(f"{value:.4g}") if value < 1 else round(min(float(value), MAX_MEASURE), 3)
+    # A rate of 0.0425 needs more digits.
+    return round(min(float(value), MAX_MEASURE), 6 if value < 1 else 3)
 
 
 @lru_cache(maxsize=4_096)

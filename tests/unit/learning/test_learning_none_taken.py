@@ -4,6 +4,8 @@ import random
 from collections.abc import Callable
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from operators.attributes import ranked_lines
 from operators.contrast import with_usual
@@ -144,6 +146,15 @@ def test_the_usual_year_is_that_of_the_items() -> None:
         weights = apply_outcome(weights, outcome)
     mean, _ = rank_weights(weights).usual["year"]
     assert abs(mean - 1985) < 6
+
+
+@given(st.floats(0, 1e9))
+@example(5e-324)
+def test_the_mean_of_one_item_has_two_digits(price: float) -> None:
+    item = ItemFacts(item_id="a", measures={"price": price})
+    outcome = outcome_of(approved(item, 1), initial_skill("ann", "movietv", (), a_contrast()), RankWeights(), 1, 0)
+    assert outcome is not None
+    assert outcome.moments["price"][1] / ONE == pytest.approx(price, rel=0.1, abs=1 / ONE)
 
 
 def test_a_value_that_was_only_left_has_no_support() -> None:
