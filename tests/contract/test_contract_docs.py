@@ -25,6 +25,7 @@ from operators.learning.choice_model import ListFeatures
 from operators.learning.fold import merge
 from operators.learning.tradeoffs import personal_weights
 from operators.learning.update import resolve_choice
+from operators.options import EvolveMode
 from operators.weights import RankWeights
 from schemas import MAX_FACTS, ONE, Candidate, Fact, ItemFacts
 from streams.analytics import schema
@@ -217,7 +218,8 @@ def test_each_part_of_the_paper_has_its_functions() -> None:
     parts = [cells for cells in rows if cells[0].strip() != "part"]
 
     assert len(parts) > 25
-    for part, _, functions, _, test in parts:
+    for part, _, functions, mode, _, test in parts:
+        assert mode.strip() in {"both", *EvolveMode}, part
         assert list((ROOT / "tests" / "unit").glob(f"*/test_{test.strip(' `')}.py")), test
         names = re.findall(r"`([a-z_]+(?:\.\w+)+)`", functions)
         assert names, part
