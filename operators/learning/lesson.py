@@ -102,8 +102,10 @@ def prediction_of(skill: PolicySkill, contrast: Contrast) -> Features:
     items, _ = shown_items(contrast)
     if contrast.features is not None and len(contrast.features.chances) == len(items):
         return contrast.features
-    features = ListFeatures.of(items, ranked_lines(skill), weights=DEFAULT_WEIGHTS, sums=skill.numbers)
-    return features.to_event(range(len(items)), DEFAULT_WEIGHTS)
+    # Of two candidates, each number would be one unit off the mean.
+    weights = replace(DEFAULT_WEIGHTS, usual=contrast.usual) if contrast.usual else DEFAULT_WEIGHTS
+    features = ListFeatures.of(items, ranked_lines(skill), weights=weights, sums=skill.numbers)
+    return features.to_event(range(len(items)), weights)
 
 
 def _expected(skill: PolicySkill, shown: ListEvidence, chances: Sequence[int]) -> ListEvidence:

@@ -57,6 +57,7 @@ def as_choice(event: Contrast | Abstention) -> Contrast:
         chosen_rank=len(left) + 1,
         unchosen=left[::-1],
         features=features,
+        usual=event.usual,
     )
 
 

@@ -108,10 +108,7 @@ def _dimensions(features: ListFeatures, weights: RankWeights) -> dict[str, list[
 
 
 def _moments(items: Sequence[ItemFacts], features: ListFeatures, draw: float) -> dict[str, tuple[int, int]]:
-    """Return each number's variance within the list and its mean, in 1/1024; taking none is no item.
-
-    `draw` is from 0 to 1.
-    """
+    """Return each number's variance and mean in a list, in 1/1024, with a draw from 0 to 1; taking none is no item."""
     scales = features.scales
     if NOTHING not in scales:
         found = {name: (number.variance, number.mean) for name, number in scales.items()}

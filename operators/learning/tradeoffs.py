@@ -180,10 +180,7 @@ def _log_sum(scores: Sequence[float]) -> float:
 def numbers_after(
     skill: PolicySkill, delta: CountDelta | None, changes: Sequence[SkillChange] = ()
 ) -> NumberSums | None:
-    """Return a skill's sums after an event.
-
-    A number whose line a person removed starts again; a line whose tier a person set has proven it.
-    """
+    """Return a skill's sums after an event; those of a removed line start again, a tier that is set is proven."""
     held = skill.numbers
     if delta is not None and delta.numbers is not None:
         before, more, forget = held or _NO_SUMS, delta.numbers, delta.numbers_forget

@@ -77,6 +77,21 @@ def test_a_person_who_approves_cheap_offers_gets_a_line_and_a_prediction() -> No
     assert not any(NOTHING in line.attribute_id for line in skill.attributes)
 
 
+def test_an_item_near_the_usual_numbers_teaches_little() -> None:
+    skill, pulls = initial_skill("ann", "movietv", (), a_contrast()), []
+    for price in (51.0, 80.0):
+        item = ItemFacts(item_id="a", measures={"price": price})
+        rejected, taken = resolve_abstention(skill, left((item,), 1)), approved(item, 2)
+        for diff in (rejected, resolve_choice(skill, ValidatedProposal(Proposal()), taken)):
+            assert diff.count_delta is not None
+            assert diff.count_delta.numbers is not None
+            pulls.append(diff.count_delta.numbers.pulls["price"])
+
+    assert pulls[0] == -pulls[1]
+    assert pulls[2] == -pulls[3]
+    assert 0 < 9 * pulls[1] < pulls[3]
+
+
 def test_a_person_who_approves_one_colour_is_known_by_it() -> None:
     skill = played(lambda _, item: item.facts[0].value == "red", 80)
     assert [line.value for line in skill.attributes if line.tier >= Tier.MEDIUM] == ["red"]
