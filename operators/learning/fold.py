@@ -73,7 +73,8 @@ def merge(skill: PolicySkill | None, diff: SkillDiff) -> PolicySkill:
     return skill.model_copy(
         update={
             "event_id": diff.event_id,
-            "occurred_at": diff.occurred_at,
+            # A late event, perhaps of a wrong clock, begins no inactivity.
+            "occurred_at": max(skill.occurred_at, diff.occurred_at),
             "version": diff.version,
             "contrasts": now,
             "attributes": attributes,

@@ -1028,7 +1028,7 @@ export interface components {
         /**
          * @description A user's attributes in a domain: the fold of their diffs.
          *
-         *     `event_id` and `occurred_at` are those of the last diff; `recent` has the last event ids, oldest first; `applied` is
+         *     `event_id` is the last diff's, `occurred_at` the latest; `recent` has the last event ids, oldest first; `applied` is
          *     the position in each source topic; `last_diff` lets a restarted worker send it again, byte for byte.
          */
         PolicySkill: {

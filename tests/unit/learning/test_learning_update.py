@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given, settings
@@ -179,6 +180,17 @@ class TestTiers:
         for _ in range(3):
             after, _ = chose(after, a_contrast([SAGA], [[NOIR]] * 3))
         assert the(after, NOIR).tier < Tier.HIGH
+
+
+def test_a_late_event_begins_no_inactivity() -> None:
+    skill, _ = chose(a_skill(counted(NOIR, 6, 1)), a_contrast([NOIR], [[SAGA]]))
+    by_a_wrong_clock = a_contrast([NOIR], [[SAGA]]).model_copy(update={"occurred_at": datetime(1970, 1, 1, tzinfo=UTC)})
+
+    skill, _ = chose(skill, by_a_wrong_clock)
+    _, diff = chose(skill, a_contrast([NOIR], [[SAGA]]))
+
+    assert diff.count_delta is not None
+    assert diff.count_delta.aged == 0
 
 
 def test_a_visit_uses_the_populations_shares() -> None:
