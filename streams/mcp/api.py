@@ -115,8 +115,7 @@ def _reason(answer: httpx2.Response, problem: Mapping[str, Any]) -> str:
         return "the API does not know this token: `sager token new` makes one, SAGER_TOKEN or --token-file names it"
     text = str(problem.get("detail") or problem.get("title") or f"status {answer.status_code}")
     fields = [f"{each.get('field')}: {each.get('what')}" for each in problem.get("errors") or ()]
-    refused = [str(each.get("why")) for each in problem.get("refused") or ()]
-    if more := "; ".join([*fields, *refused][:MAX_FIELDS]):
+    if more := "; ".join(fields[:MAX_FIELDS]):
         text += f" ({more})"
     wait = answer.headers.get("Retry-After")
     return f"{text}. Try again in {wait} s" if wait and "try again" not in text.casefold() else text

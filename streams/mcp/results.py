@@ -94,7 +94,7 @@ class Corrected(BaseModel):
     """The outcome of a correction."""
 
     event_id: str
-    carried_out: Annotated[bool, Field(description="False: it is on its way, and will be.")]
+    carried_out: Annotated[bool, Field(description="False: it is on its way, unless `explanation` has a reason.")]
     understood: Annotated[bool | None, Field(description="False: use other words, or fields (`directives`).")] = None
     said: Annotated[tuple[str, ...], Field(description="The skill's statements from it.")] = ()
     explanation: Annotated[str | None, Field(description="Read it to the person.")] = None

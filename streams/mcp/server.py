@@ -109,7 +109,7 @@ async def record_shown_and_taken(
     ] = None,
     key: Annotated[
         Identifier | None,
-        Field(description="Names this choice: the same key again, after an error, records nothing twice."),
+        Field(description="Names this choice: the same key and list again, after an error, records nothing twice."),
     ] = None,
     session: Session = None,
     domain: Domain = None,
@@ -122,9 +122,13 @@ async def record_shown_and_taken(
     """
     if shown is None and (ranking_id is None or taken is None):
         raise NotDone("give `shown`, or the `ranking_id` of what was shown together with `taken`")
+    shown_ids = [each.item_id for each in shown or ()]
+    if shown_ids and (unknown := [each for each in taken or () if each not in shown_ids]):
+        raise NotDone(f"`taken` names {unknown[0]!r}, which `shown` lacks: give ids of what they saw")
     api = API.get()
     person, key = await api.user(user), key or uuid.uuid4().hex
-    ranking_id = ranking_id or derived_id("mcp", person, key, Ranking.TOPIC)
+    # The list is part of the id: agents reuse keys, and both choices are to be recorded.
+    ranking_id = ranking_id or derived_id("mcp", person, key, *shown_ids, Ranking.TOPIC)
     common = {"occurred_at": _now(), "ranking_id": ranking_id, "user_id": person, "session_id": session}
     events: list[tuple[str, dict[str, Any]]] = []
     if shown is not None:
@@ -136,7 +140,7 @@ async def record_shown_and_taken(
         fields = {"item_id": first, "others": others, "none_taken": not taken, "skill_version": skill_version}
         events.append((Selection.TOPIC, common | fields))
     accepted = await api.send(
-        *((topic, {"event_id": derived_id("mcp", person, key, topic, "event"), **event}) for topic, event in events)
+        *((topic, {"event_id": derived_id("mcp", person, key, topic, ranking_id), **event}) for topic, event in events)
     )
     learned = "the skill changes within seconds" if taken is not None else "nothing until something is taken"
     return results.Recorded(ranking_id=ranking_id, accepted=accepted, learned=learned)

@@ -168,6 +168,24 @@ async def test_each_turn_is_recorded_once(world: World) -> None:
     assert "refused" in text_of(empty)
 
 
+async def test_a_reused_key_loses_no_choice_and_only_shown_items_are_taken(world: World) -> None:
+    films = [{"item_id": name, "metadata": {"genres": [name]}} for name in ("noir", "western", "crime")]
+    choice = {"domain": "films", "shown": films[:2], "taken": ["noir"], "key": "1"}
+    world.kafka.sent.clear()  # type: ignore[attr-defined]
+
+    async with in_memory(world.url, world.tokens.make("produce", user="ann")) as client:
+        for _ in range(2):
+            await client.call_tool("record_shown_and_taken", choice)
+        await client.call_tool("record_shown_and_taken", choice | {"shown": films[1:], "taken": ["crime"]})
+        other = await client.call_tool("record_shown_and_taken", choice | {"taken": ["noir", "crime"]})
+
+    sent = world.kafka.sent  # type: ignore[attr-defined]
+    assert len(sent) == 6
+    assert len({each.event_id for each in sent}) == 4, "the retry has the ids of the first, the other list its own"
+    assert len({each.ranking_id for each in sent}) == 2
+    assert "'crime', which `shown` lacks" in text_of(other)
+
+
 TOKEN = f"sager_{'x' * 43}"
 
 
