@@ -81,7 +81,7 @@ def _rows(con: "DuckDBPyConnection") -> Rows:
 
 def _query_error(error: Exception, seconds: float, memory: float) -> str:
     """Return DuckDB's message, or advice where the message suggests locked settings."""
-    text = f"DuckDB: {error}"
+    text = f"DuckDB: {error}".expandtabs(2)
     if "maximum execution time" in text:
         return f"the query was stopped after {seconds:g} s: narrow it, or raise the limit with --seconds"
     if isinstance(error, MemoryError) or any(part in text for part in ("Out of Memory", "bad_alloc", "bad allocation")):

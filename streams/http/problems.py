@@ -58,5 +58,6 @@ def field_errors(errors: Iterable[Mapping[str, Any]], whole: str = "", skipped: 
         *path, last = each["loc"][skipped:] or ("",)
         # The name of an unknown field comes from the client, so it is not quoted.
         parts = [*path, "?" if each["type"] == "extra_forbidden" else last]
-        found.append({"field": ".".join(map(str, parts)) or whole, "what": _TEXTS.get(each["type"], each["msg"])})
+        what = _TEXTS.get(each["type"], each["msg"].removeprefix("Value error, "))
+        found.append({"field": ".".join(map(str, parts)) or whole, "what": what})
     return tuple(found)

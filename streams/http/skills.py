@@ -183,7 +183,8 @@ async def command(api: ApiParam, token: TokenParam, user: UserPath, body: Comman
         return json_response(CommandOutcome(event_id=sent.event_id, carried_out=False), 202)
     if diff.refused and not diff.changes:
         refused = [each.model_dump(mode="json") for each in diff.refused]
-        raise Problem(409, "the command was refused", event_id=sent.event_id, refused=refused)
+        why = ", ".join(each.why for each in diff.refused)
+        raise Problem(409, f"the command was refused: {why}", event_id=sent.event_id, refused=refused)
     # A skill's first diff contains all its initial lines, so it needs a token that can read them.
     more = {"diff": diff if token.can_read(user) else None, "refused": diff.refused}
     return json_response(CommandOutcome(event_id=sent.event_id, carried_out=True, version=diff.version, **more))

@@ -66,7 +66,7 @@ class Token(BaseModel):
     name: Label  # the actor recorded with changes
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     scopes: Annotated[frozenset[Scope], Field(min_length=1)]
-    user: UserIdField | None = None  # EVERYBODY for an app that acts for all
+    user: UserIdField | None = None  # `ALL_USERS` for an app that acts for all
     expires: UtcDatetime | None = None
     rate: Annotated[float, Field(gt=0, le=1_000_000)] | None = None  # requests a second; None: the common limit
 

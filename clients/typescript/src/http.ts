@@ -6,7 +6,7 @@ import type { Problem } from "./types.js";
 export interface HttpOptions {
   /** Where `sager serve` or `sager up` answers, such as `http://localhost:8088`. */
   url: string | URL;
-  /** The bearer token; a function is options before each request, for tokens that change. */
+  /** The bearer token; a function is called before each request, for tokens that change. */
   token: string | (() => string | Promise<string>);
   /** Milliseconds until a request is given up; by default 15,000. */
   timeoutMs?: number;

@@ -300,7 +300,7 @@ WHERE earlier IS DISTINCT FROM later
 GROUP BY ALL
 ORDER BY users DESC, domain, attribute_id;
 
--- How the adoption of attributes drifted between two moments: users person held a line at medium or high then, and the
+-- How the adoption of attributes drifted between two moments: the users who held a line at medium or high then, and the
 -- share of all skills at that time.
 CREATE MACRO attribute_drift(earlier, later) AS TABLE
 SELECT domain, attribute_id, users_before, users_after,

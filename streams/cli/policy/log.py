@@ -125,7 +125,7 @@ def effects_of(diff: "SkillDiff", known: "Mapping[str, Statement]") -> list[tupl
         words = each.statement.words if each.statement is not None else ""
         effects.append((statement_change(each, known), each.reason or (f"“{words}”" if words else "")))
     if diff.shifted:
-        effects.append((f"their taste {shift_phrase(diff)}", "earlier statements are warning"))
+        effects.append((f"their taste {shift_phrase(diff)}", "earlier statements are doubtful"))
     verdicts = {each.attribute_id: each for each in diff.judged}
     for change in diff.changes:
         judged = verdicts.pop(change.attribute_id, None)
@@ -139,7 +139,7 @@ def effects_of(diff: "SkillDiff", known: "Mapping[str, Statement]") -> list[tupl
         effects.append((f"restored version {diff.rolled_back_to}", ""))
     if diff.refused:
         effects.append((f"refused {len(diff.refused)}: {', '.join(sorted({r.why.value for r in diff.refused}))}", ""))
-    effects = effects or [("no change", "")]
+    effects = effects or [("no line changes", "")]
     if diff.analysis:
         effects.append(("analysis", diff.analysis))
     return effects + [(f"? {name}", verdict_of(each)) for name, each in verdicts.items()]

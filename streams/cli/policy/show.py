@@ -137,8 +137,11 @@ def _show_skill(skill: "PolicySkill") -> None:
         )
     title = f"{skill.user_id} · {skill.domain} · version {skill.version}" + " · frozen" * skill.frozen
     print(printable(title))
-    print(f"learned from {skill.contrasts} choices, the last at {skill.occurred_at:%Y-%m-%d %H:%M:%S} UTC")
+    count = f"{skill.contrasts} choice{'s' * (skill.contrasts != 1)}"
+    print(f"learned from {count}, the last event at {skill.occurred_at:%Y-%m-%d %H:%M:%S} UTC")
     print_rows(rows, whole=["tier", "taken", "expected", "id"])
+    if not rows:
+        print("no line yet: choices have proved none")
     _show_statements(skill)
     if skill.trade_off.words:
         print(printable(f"trade-off: {skill.trade_off.words}"))

@@ -177,6 +177,11 @@ def test_a_query_that_wants_more_memory_than_it_may_have_fails(folder):
     assert (result.exit_code, "raise the limit with --memory" in result.stderr) == (1, True)
 
 
+def test_an_error_of_duckdb_is_shown_with_its_indent(folder):
+    result = ask("SELECT 'a'::BLOB LIKE 'a'")
+    assert (result.exit_code, "\n  Candidate functions" in result.stderr, "\ufffd" in result.stderr) == (1, True, False)
+
+
 def test_a_query_over_the_time_limit_is_stopped(folder):
     result = ask("SELECT count(*) FROM range(1000000000000) t(i) WHERE i % 7 = 3", "--seconds", "0.2")
     assert (result.exit_code, "stopped after 0.2 s" in result.stderr) == (1, True)

@@ -4,9 +4,10 @@ import pytest
 
 from schemas import DiffTrigger, Evidence, SkillDiff, Stance, Statement
 from streams.cli.policy.log import describe_feedback
+from streams.cli.policy.show import _show_skill
 from streams.views.phrases import statement_words
 from streams.views.sentences import statement_sentence
-from tests.builders import DOMAIN, NOW, USER
+from tests.builders import DOMAIN, NOW, USER, a_skill
 
 
 def a_diff() -> SkillDiff:
@@ -48,6 +49,13 @@ def a_statement(stance: Stance = Stance.AVOIDS, value: str = "horror", **more: o
 )
 def test_a_statement_is_formatted_as_text(said: Statement, told: str) -> None:
     assert statement_words(said) == told
+
+
+def test_a_skill_without_lines_is_described(capsys: pytest.CaptureFixture[str]) -> None:
+    _show_skill(a_skill().model_copy(update={"contrasts": 1}))
+
+    assert "learned from 1 choice, " in (shown := capsys.readouterr().out)
+    assert "no line yet" in shown
 
 
 @pytest.mark.parametrize(

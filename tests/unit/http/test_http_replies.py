@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from operators.language.corrections import understand
+from operators.learning.commands import resolve_command
 from operators.seals import seal_record
 from operators.steps.evolve import EvolveState, EvolveStep
 from operators.steps.rank import answer as ranked
 from schemas import ClarifyingQuestion, Correction, Event, Fit, Injected, Option, RankedBy, RankRequest, encode
+from schemas.commands import SkillCommand
 from streams.http import tokens
 from streams.http.limits import WAITING_CALLS
 from streams.http.replies import EventSender, ReplyWaiter
@@ -59,8 +61,10 @@ class Worker(EventSender):
             apps = made.model_copy(update={"ranked_by": RankedBy.APP, "candidates": event.candidates})
             forged = made.model_copy(update={"candidates": event.candidates, "seal": None})
             return [another, apps, forged, made]
-        assert isinstance(event, Correction)
         skill = a_skill(user_id="ann", domain="films", version=1)
+        if isinstance(event, SkillCommand):
+            return [resolve_command(skill, event, privacy=PRIVACY, gate=OUTPUT_GATE)]
+        assert isinstance(event, Correction)
         items = [item_facts("arrival", "genre: sci-fi"), item_facts("up", "genre: animation")]
         effects = EvolveStep(privacy=PRIVACY, gate=OUTPUT_GATE).correct(
             EvolveState(skill), event, items, understand(event, items, skill, privacy=PRIVACY, reader=RULES)
@@ -115,6 +119,14 @@ def test_a_missing_ranking_gets_504_with_the_request_id(world: World) -> None:
     assert (reply.status, reply.body["request_id"]) == (504, "mine")
     assert reply.headers["content-type"] == "application/problem+json"
     assert world.served.api.replies._awaited == {}, "who has given up waits no more"
+
+
+def test_a_refused_command_names_the_reason(world: World) -> None:
+    pin = {"domain": "films", "action": "pin", "attribute_id": "preference:genre:noir"}
+
+    reply = world.post("/v1/users/ann/commands", world.advocate, pin)
+
+    assert (reply.status, reply.body["detail"]) == (409, "the command was refused: unknown-attribute")
 
 
 def test_waiting_calls_of_one_token_leave_room_for_others(world: World) -> None:
