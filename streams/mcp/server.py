@@ -2,6 +2,7 @@
 
 import logging
 import uuid
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -108,8 +109,7 @@ async def record_shown_and_taken(
         int | None, Field(ge=0, description="Of get_slim_skill, if you used it to choose or to order.")
     ] = None,
     key: Annotated[
-        Identifier | None,
-        Field(description="Names this choice: the same key and list again, after an error, records nothing twice."),
+        Identifier | None, Field(description="The same key and list again, after an error, records nothing twice.")
     ] = None,
     session: Session = None,
     domain: Domain = None,
@@ -122,10 +122,7 @@ async def record_shown_and_taken(
     """
     if shown is None and (ranking_id is None or taken is None):
         raise NotDone("give `shown`, or the `ranking_id` of what was shown together with `taken`")
-    shown_ids = [each.item_id for each in shown or ()]
-    if shown_ids and (unknown := [each for each in taken or () if each not in shown_ids]):
-        raise NotDone(f"`taken` names {unknown[0]!r}, which `shown` lacks: give ids of what they saw")
-    api = API.get()
+    shown_ids, api = _shown_ids(shown, taken), API.get()
     person, key = await api.user(user), key or uuid.uuid4().hex
     # The list is part of the id: agents reuse keys, and both choices are to be recorded.
     ranking_id = ranking_id or derived_id("mcp", person, key, *shown_ids, Ranking.TOPIC)
@@ -268,6 +265,13 @@ def run(url: str, token: str, user: str | None, domain: str | None) -> None:
             await server.run_stdio_async()
 
     anyio.run(serve)
+
+
+def _shown_ids(shown: Sequence[Candidate] | None, taken: Sequence[str] | None) -> Sequence[str]:
+    ids = [each.item_id for each in shown or ()]
+    if shown is not None and (unknown := [each for each in taken or () if each not in ids]):
+        raise NotDone(f"`taken` names {unknown[0]!r}, which `shown` lacks: give ids of what they saw")
+    return ids
 
 
 def _now() -> str:
