@@ -1,14 +1,15 @@
 """Reads a data set by its mapping."""
 
+import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
-import orjson
 from pydantic import AfterValidator, BaseModel, TypeAdapter, ValidationError
+from pydantic_core import from_json
 
 from schemas import Candidate
 from schemas.base import DomainField, UserIdField
@@ -131,8 +132,8 @@ class _Loader:
                 self._domains.add(row["domain"])
             try:
                 self._items[row["item"]] = _candidate(row)
-            except ValidationError:
-                self._skipped["items that are larger than the schema allows"] += 1
+            except ValidationError as error:
+                self._reject(where, _reason(error))
 
     def _read_visits(self, table: VisitColumns) -> dict[str, list[Visit]]:
         found: dict[str, list[tuple[float, datetime | None, str]]] = {}
@@ -222,15 +223,22 @@ def _reason(error: ValidationError) -> str:
 
 
 def _candidate(row: Row) -> Candidate:
-    metadata = orjson.loads(row["metadata"]) if row["metadata"] else {}
+    metadata = from_json(row["metadata"]) if row["metadata"] else {}
+    if isinstance(metadata, dict):
+        metadata = {name: value for name, value in metadata.items() if not _is_missing(value)}
     return Candidate.model_validate(
         {
             "item_id": row["item"],
             "title": (row["title"] or "")[:MAX_TITLE],
             "description": (row.get("description") or "")[:MAX_DESCRIPTION],
-            "metadata": {name: value for name, value in metadata.items() if value is not None and value != ""},
+            "metadata": metadata,
         }
     )
+
+
+def _is_missing(value: Any) -> bool:
+    # pandas writes NaN for a missing number.
+    return value in (None, "") or (isinstance(value, float) and math.isnan(value))
 
 
 def _key(at: datetime | None, order: float | None, number: int) -> float:

@@ -84,7 +84,8 @@ def test_skipped_rows_are_counted(tmp_path):
 
     assert data.visits == 1
     assert sum(data.skipped.values()) == 4
-    assert len(data.skipped) == 4
+    assert len(data.skipped) == 3
+    assert "metadata" in data.errors[0], "of the item that is too large"
 
 
 def test_long_texts_are_cut_to_the_schemas_limits(tmp_path):
@@ -301,6 +302,23 @@ def test_a_parquet_file_needs_no_conversion(tmp_path):
 
     [shown] = data.lists["ann"]
     assert ([item.metadata for item in shown.candidates], shown.taken) == ([{"price": 3}, {"price": 5}], ("b",))
+
+
+def test_a_missing_number_is_no_fact_and_facts_without_names_are_named(tmp_path):
+    (tmp_path / "seen.csv").write_text("who,id,rank,cost,took\nann,a,1,NaN,1\nann,b,2,5,0\nbob,c,1,inf,1\n")
+    columns = (
+        'domain = "trips"\n[lists]\nfile = "*.csv"\nlist = "who"\nuser = "who"\nitem = "id"\nposition = "rank"\n'
+        'taken = "took"\nmetadata = '
+    )
+    (tmp_path / "seen.toml").write_text(columns + '{price = "cost::DOUBLE"}')
+    (tmp_path / "bare.toml").write_text(columns + '"cost"')
+
+    data = load(tmp_path, mapping=str(tmp_path / "seen.toml"))
+
+    assert [item.metadata for item in data.lists["ann"][0].candidates] == [{}, {"price": 5.0}]
+    assert "metadata: " in data.errors[0], "of infinity"
+    with pytest.raises(DataSetError, match="metadata: Input should be a valid dictionary"):
+        load(tmp_path, mapping=str(tmp_path / "bare.toml"))
 
 
 @pytest.mark.parametrize(
