@@ -22,12 +22,11 @@ from schemas import (
     PendingConversations,
     PolicySkill,
     Position,
-    Statement,
     UserDomainEvent,
     line_digest,
 )
 from schemas.commands import MAX_DOMAINS, MAX_KNOWN, MAX_LINES, ErasedScope, ForgetRequest, Receipt, SkillCommand
-from schemas.state import Memory, OpenRankings, Profile
+from schemas.state import Memory, OpenRanking, OpenRankings, Profile
 
 _Name = TypeVar("_Name", bound=str)
 
@@ -187,28 +186,6 @@ def restorable(command: SkillCommand, skill: PolicySkill, receipt: Receipt | Non
     return command.model_copy(update={"lines": lines, "hypotheses": hypotheses})
 
 
-def importable_skill(skill: PolicySkill, user_id: str, receipt: Receipt | None) -> PolicySkill:
-    """Return an exported skill without statements about lines that the user has erased."""
-    erased = set() if receipt is None else receipt.lines.keys()
-
-    def is_kept(each: Statement) -> bool:
-        names = (each.statement_id, each.attribute_id, each.over or "")
-        return erased.isdisjoint(line_digest(user_id, skill.domain, name) for name in names)
-
-    return skill.model_copy(update={"stated": tuple(filter(is_kept, skill.stated))})
-
-
-def importable_card(card: Card, user_id: str, receipt: Receipt | None) -> Card:
-    """Return an exported card without lines that the user has erased."""
-    erased = set() if receipt is None else receipt.lines.keys()
-
-    def is_kept(line: CardLine) -> bool:
-        names = (*line_digests(user_id, line), *erased_digests(user_id, line.line_id, line.value))
-        return erased.isdisjoint(names)
-
-    return card.model_copy(update={"lines": tuple(filter(is_kept, card.lines))})
-
-
 def without_erased_directives(
     understood: Interpretation, user_id: str, domain: str, receipt: Receipt | None, *moments: datetime
 ) -> Interpretation:
@@ -308,13 +285,11 @@ def scrub_rankings(rings: OpenRankings, domain: str, line: str) -> OpenRankings:
         kept = tuple(fact for fact in item.facts if line_digest(rings.user_id, domain, fact_id(fact)) != line)
         return item.model_copy(update={"facts": kept})
 
-    rankings = (
-        each.model_copy(update={"candidates": tuple(map(left, each.candidates)), "facets": ()})
-        if each.domain == domain
-        else each
-        for each in rings.rankings
-    )
-    return rings.model_copy(update={"rankings": tuple(rankings)})
+    def scrubbed(each: OpenRanking) -> OpenRanking:
+        update = {"candidates": tuple(map(left, each.candidates)), "facets": ()}
+        return each.model_copy(update=update) if each.domain == domain else each
+
+    return rings.model_copy(update={"rankings": tuple(map(scrubbed, rings.rankings))})
 
 
 def event_moments(event: UserDomainEvent, source: Position | None) -> tuple[datetime, ...]:

@@ -7,6 +7,7 @@ a Gaussian estimate around the domain's weights: they follow the domain as it le
 """
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from operator import add, mul
 from typing import NamedTuple
@@ -30,6 +31,7 @@ _LEFT_OUT = frozenset({"popularity"})
 _NO_SUMS = NumberSums()
 # Changes by a person, after which the evidence is gone too.
 REMOVALS = frozenset({SkillChangeKind.REMOVED, SkillChangeKind.REWORDED, SkillChangeKind.FORGOTTEN})
+_NUMBER_NAME = re.compile("[a-z][a-z_]{0,19}")
 _BY_PERSON = REMOVALS | {SkillChangeKind.SET}
 
 
@@ -201,11 +203,21 @@ def numbers_after(
                 continue
             name = line.dimension.removeprefix(BY_PREFIX)
             if change.kind is SkillChangeKind.SET:
-                proofs = {**held.proofs, name: proof_for_tier(change.after or line.tier)}
-                held = NumberSums.trusted(pulls=held.pulls, curves=held.curves, proofs=proofs)
+                held = _with_proof(held, name, proof_for_tier(change.after or line.tier))
             elif change.after is None:
                 held = without_number(held, name)
+    for change in changes:
+        restored = change.discovered if change.kind is SkillChangeKind.RESTORED else None
+        if restored is not None and is_number_line(restored.attribute_id):
+            held = _with_proof(held or _NO_SUMS, restored.dimension.removeprefix(BY_PREFIX), restored.proof)
     return held
+
+
+def _with_proof(sums: NumberSums, name: str, proof: int) -> NumberSums:
+    # An import's lines may have any dimensions.
+    if not _NUMBER_NAME.fullmatch(name) or len(sums.proofs.keys() | {name}) > MAX_NUMBERS:
+        return sums
+    return NumberSums.trusted(pulls=sums.pulls, curves=sums.curves, proofs={**sums.proofs, name: proof})
 
 
 def without_number(sums: NumberSums, name: str) -> NumberSums:

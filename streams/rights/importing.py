@@ -10,10 +10,22 @@ from uuid import uuid4
 
 from pydantic_core import from_json, to_json
 
-from operators.erasure import importable_card, importable_skill
+from operators.erasure import erased_digests, line_digests
 from operators.stated import lasting_statements, live_statements
-from schemas import Action, BadRecord, Candidate, Correction, Directive, PolicySkill, SkillCommand, SkillDiff, decode
-from schemas.cards import Card, CardAction, CardCommand, CardLineInput
+from schemas import (
+    Action,
+    BadRecord,
+    Candidate,
+    Correction,
+    Directive,
+    PolicySkill,
+    Receipt,
+    SkillCommand,
+    SkillDiff,
+    decode,
+    line_digest,
+)
+from schemas.cards import Card, CardAction, CardCommand, CardLine, CardLineInput
 from schemas.statements import MAX_DIRECTIVES, Scope, Stance, Statement
 from streams.analytics.erasure import erasure_filter_of
 from streams.exceptions import StreamsError
@@ -145,6 +157,28 @@ def import_bundle(
         for change in card:
             done.lines += client.change_card(change, seconds) is not None
     return done
+
+
+def importable_skill(skill: PolicySkill, user_id: str, receipt: Receipt | None) -> PolicySkill:
+    """Return an exported skill without statements about lines that the user has erased."""
+    erased = set() if receipt is None else receipt.lines.keys()
+
+    def is_kept(each: Statement) -> bool:
+        names = (each.statement_id, each.attribute_id, each.over or "")
+        return erased.isdisjoint(line_digest(user_id, skill.domain, name) for name in names)
+
+    return skill.model_copy(update={"stated": tuple(filter(is_kept, skill.stated))})
+
+
+def importable_card(card: Card, user_id: str, receipt: Receipt | None) -> Card:
+    """Return an exported card without lines that the user has erased."""
+    erased = set() if receipt is None else receipt.lines.keys()
+
+    def is_kept(line: CardLine) -> bool:
+        names = (*line_digests(user_id, line), *erased_digests(user_id, line.line_id, line.value))
+        return erased.isdisjoint(names)
+
+    return card.model_copy(update={"lines": tuple(filter(is_kept, card.lines))})
 
 
 def card_commands(card: Card, user: str, order: ImportOrder, domain: str | None = None) -> Iterator[CardCommand]:

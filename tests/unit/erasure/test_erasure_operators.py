@@ -5,18 +5,11 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
+from operators import erasure
 from operators.admission import abstention_id, contrast_id
 from operators.attributes import fact_id
 from operators.audit import chain_breaks
-from operators.erasure import (
-    StoredState,
-    restorable,
-    scrub_memory,
-    scrub_profile,
-    scrub_rankings,
-    with_scope,
-    without_erased_facts,
-)
+from operators.erasure import StoredState, restorable, scrub_memory, scrub_profile, with_scope, without_erased_facts
 from operators.evolve.proposals import Proposal, ValidatedProposal
 from operators.graph.items import (
     add_taken,
@@ -262,7 +255,7 @@ def test_open_rankings_lose_an_erased_line_and_facets_of_its_domain_alone() -> N
         OpenRanking(ranking_id=domain, domain=domain, candidates=shown, facets=drawn) for domain in (DOMAIN, "music")
     )
 
-    left = scrub_rankings(OpenRankings(user_id=USER, slot=0, rankings=(one, other)), DOMAIN, LINE)
+    left = erasure.scrub_rankings(OpenRankings(user_id=USER, slot=0, rankings=(one, other)), DOMAIN, LINE)
 
     assert "noir" not in encode(left.rankings[0]).decode()
     assert left.rankings[0].candidates[0].facts == (SAGA,)

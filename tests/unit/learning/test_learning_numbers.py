@@ -175,6 +175,28 @@ def test_a_tier_that_a_person_sets_is_proven(tier: Tier) -> None:
     assert after.numbers.proofs["price"] == line.proof
 
 
+def test_a_restored_line_has_its_proof_and_outlives_the_next_choice() -> None:
+    then = skill_of(played(cheapest, 8))
+    back = a_command(Action.ROLL_BACK, to_version=then.version, lines=then.attributes, hypotheses=then.hypotheses)
+    after = then
+    for command in (a_command(Action.REMOVE, attribute_id=CHEAPER), back):
+        after = merge(after, resolve_command(after, command, privacy=PRIVACY, gate=OUTPUT_GATE))
+
+    assert {line.attribute_id: line for line in after.attributes} == {a.attribute_id: a for a in then.attributes}
+    items = trips(random.Random(1))
+    choice = a_choice(items, cheapest(random.Random(1), items), 99)
+    after = merge(after, resolve_choice(after, ValidatedProposal(Proposal()), choice))
+    assert CHEAPER in {line.attribute_id for line in after.attributes}
+
+
+def test_lines_of_a_hostile_import_leave_the_skill_readable() -> None:
+    names = ["prix €", *(letter * n for letter in "xyz" for n in range(1, 22))]
+    lines = [an_attribute(f"by_{name}: low first", kind=AttributeKind.CRITERION) for name in names]
+    skill, command = initial_skill("ann", "trips", (), a_contrast()), a_command(Action.IMPORT, lines=lines)
+    skill = merge(skill, resolve_command(skill, command, privacy=PRIVACY, gate=OUTPUT_GATE))
+    assert decode(PolicySkill, encode(skill)) == skill
+
+
 def test_an_erased_line_is_in_no_diff() -> None:
     log = played(cheapest, 10)
 

@@ -15,27 +15,14 @@ from typer.testing import CliRunner
 
 from operators.cards.fold import apply_diff
 from operators.cards.merge import apply_command
-from operators.erasure import importable_card, importable_skill, words_digest
+from operators.erasure import words_digest
 from operators.language.corrections import understand
 from operators.language.words import plain_words
 from operators.learning.fold import initial_skill
 from operators.steps.evolve import EvolveState, EvolveStep
-from schemas import (
-    Card,
-    CardAction,
-    CardCommand,
-    Correction,
-    ErasedScope,
-    Model,
-    PolicySkill,
-    Receipt,
-    Scope,
-    Stance,
-    decode,
-    encode,
-    line_digest,
-    subject_digest,
-)
+from schemas import Card, CardAction, CardCommand, Correction, Model, PolicySkill, Scope, Stance, decode, encode
+from schemas.codec import line_digest, subject_digest
+from schemas.commands import ErasedScope, Receipt
 from streams.cli import app
 from streams.language import RULES
 from streams.policies import DEFAULT_GATE as OUTPUT_GATE
@@ -174,13 +161,13 @@ def test_an_import_leaves_erased_statements_and_card_lines_out() -> None:
     lines = dict.fromkeys((*digests, words_digest("anna", plain_words(gone.value))), scope)
     receipt = Receipt(event_id="r", occurred_at=NOW, subject=subject_digest("anna"), lines=lines)
 
-    assert [each.attribute_id for each in importable_skill(skill, "anna", receipt).stated] == [
+    assert [each.attribute_id for each in importing.importable_skill(skill, "anna", receipt).stated] == [
         NOIR,
         NOT_DUNE.attribute_id,
     ]
-    assert importable_card(card, "anna", receipt).lines == card.lines[1:]
-    assert importable_skill(skill, "eve", receipt) == importable_skill(skill, "anna", None) == skill
-    assert importable_card(card, "anna", None) == card
+    assert importing.importable_card(card, "anna", receipt).lines == card.lines[1:]
+    assert importing.importable_skill(skill, "eve", receipt) == importing.importable_skill(skill, "anna", None) == skill
+    assert importing.importable_card(card, "anna", None) == card
 
 
 def card_of(place: int) -> Card:
