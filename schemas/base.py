@@ -73,7 +73,7 @@ def _bounded_json(metadata: dict[str, Any]) -> dict[str, Any]:
                     below.append(part)
                 elif isinstance(part, int | float):
                     if not _has_64_bits(part):
-                        raise PydanticCustomError("number_too_large", "a number in metadata may have at most 64 bits")
+                        raise PydanticCustomError("number_too_large", "numbers in metadata must be finite, in 64 bits")
                 elif part is not None:
                     raise PydanticCustomError("no_json", "metadata may contain only JSON")
             if chars > MAX_METADATA_CHARS:

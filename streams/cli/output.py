@@ -274,7 +274,11 @@ def _of_validation(error: Any) -> str:
     if error.title == "Settings":
         fields = [str(each["loc"][0]) if each["loc"] else "" for each in details]
         names = [field if field.isupper() else f"SAGER_{field.upper()}" for field in fields]
-        reasons = "; ".join(f"{name}: {each['msg']}" for name, each in zip(names, details, strict=True))
+        reasons = "; ".join(f"{name}: {_rule(each)}" for name, each in zip(names, details, strict=True))
         return f"the configuration is wrong: {reasons}. `sager config --help` explains where settings come from"
-    reasons = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in details[:5])
+    reasons = "; ".join(": ".join(filter(None, (".".join(map(str, e["loc"])), _rule(e)))) for e in details[:5])
     return f"invalid {error.title}: {reasons}"
+
+
+def _rule(detail: Mapping[str, Any]) -> str:
+    return str(detail["msg"]).removeprefix("Value error, ")

@@ -9,6 +9,7 @@ from pydantic import BaseModel, field_serializer
 
 from streams import cli
 from streams.cli.output import INTERRUPTED, report_errors
+from streams.http.tokens import new_token
 
 
 @pytest.fixture(autouse=True)
@@ -42,6 +43,13 @@ def test_an_interrupt_hidden_by_pydantic_sets_the_exit_code():
     with pytest.raises(typer.Exit) as ended, report_errors():
         Row(number=1).model_dump_json()
     assert ended.value.exit_code == INTERRUPTED
+
+
+def test_a_broken_rule_is_reported_in_its_own_words(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(typer.Exit), report_errors():
+        new_token("app", ["produce"], None, None)
+
+    assert capsys.readouterr().err == "sager: invalid Token: produce need a user, or '*' for all\n"
 
 
 LOST = SystemError("<method 'poll' of 'cimpl.Producer' objects> returned NULL without setting an exception")
