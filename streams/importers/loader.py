@@ -27,7 +27,7 @@ from streams.importers.mapping import (
     shipped,
 )
 
-MAX_TITLE, MAX_DESCRIPTION = 500, 4_000
+MAX_TITLE, MAX_DESCRIPTION, MAX_REQUEST = 500, 4_000, 2_000
 MAX_ERRORS = 10
 Time = Annotated[datetime, AfterValidator(lambda at: at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC))]
 
@@ -178,7 +178,7 @@ class _Loader:
                 continue
             names = taken.get(list_id, set()) | marked.get((user_id, list_id), set())
             chosen = tuple(item.item_id for item in items if item.item_id in names)
-            logged = LoggedList(list_id, BEGINNING, tuple(items), chosen, first.request or "")
+            logged = LoggedList(list_id, BEGINNING, tuple(items), chosen, (first.request or "")[:MAX_REQUEST])
             found.setdefault(user_id, []).append((_key(first.time, first.order, number), first.time, logged))
         return {
             user_id: [replace(logged, at=at) for at, logged in _timed(of_user)] for user_id, of_user in found.items()

@@ -304,19 +304,20 @@ def test_a_parquet_file_needs_no_conversion(tmp_path):
     assert ([item.metadata for item in shown.candidates], shown.taken) == ([{"price": 3}, {"price": 5}], ("b",))
 
 
-def test_a_missing_number_is_no_fact_and_facts_without_names_are_named(tmp_path):
+def test_unusual_columns_of_lists_are_read_cut_or_named(tmp_path):
     (tmp_path / "seen.csv").write_text("who,id,rank,cost,took\nann,a,1,NaN,1\nann,b,2,5,0\nbob,c,1,inf,1\n")
     columns = (
         'domain = "trips"\n[lists]\nfile = "*.csv"\nlist = "who"\nuser = "who"\nitem = "id"\nposition = "rank"\n'
         'taken = "took"\nmetadata = '
     )
-    (tmp_path / "seen.toml").write_text(columns + '{price = "cost::DOUBLE"}')
+    (tmp_path / "seen.toml").write_text(columns + '{price = "cost::DOUBLE"}\nrequest = "repeat(who, 999)"')
     (tmp_path / "bare.toml").write_text(columns + '"cost"')
 
     data = load(tmp_path, mapping=str(tmp_path / "seen.toml"))
 
     assert [item.metadata for item in data.lists["ann"][0].candidates] == [{}, {"price": 5.0}]
     assert "metadata: " in data.errors[0], "of infinity"
+    assert len(next(rankings(data)).instruction) == 2_000, "a long request is cut, as titles are"
     with pytest.raises(DataSetError, match="metadata: Input should be a valid dictionary"):
         load(tmp_path, mapping=str(tmp_path / "bare.toml"))
 
