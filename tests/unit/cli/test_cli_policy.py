@@ -11,15 +11,8 @@ from tests.builders import DOMAIN, NOW, USER, a_skill
 
 
 def a_diff() -> SkillDiff:
-    return SkillDiff(
-        event_id="e1",
-        occurred_at=NOW,
-        user_id=USER,
-        domain=DOMAIN,
-        base_version=0,
-        version=1,
-        evidence=Evidence(event_id="e1"),
-    )
+    event = {"event_id": "e1", "occurred_at": NOW, "user_id": USER, "domain": DOMAIN}
+    return SkillDiff(**event, base_version=0, version=1, evidence=Evidence(event_id="e1"))
 
 
 def a_statement(stance: Stance = Stance.AVOIDS, value: str = "horror", **more: object) -> Statement:

@@ -97,18 +97,11 @@ def test_long_texts_are_cut_to_the_schemas_limits(tmp_path):
     assert (len(item.title), len(item.description)) == (500, 4_000)
 
 
-@pytest.mark.parametrize(
-    ("row", "message"),
-    [
-        ({"user_id": "ann"}, "no column 'item_id'"),
-        ({"user_id": "ann", "item_id": "a", "timestamp": "yesterday"}, "line 1"),
-    ],
-)
-def test_errors_name_the_broken_line(tmp_path, row, message):
+def test_errors_name_the_broken_line(tmp_path):
     write_items(tmp_path, {"item_id": "a"})
-    write_interactions(tmp_path, row)
+    write_interactions(tmp_path, {"user_id": "ann", "item_id": "a", "timestamp": "yesterday"})
 
-    with pytest.raises(DataSetError, match=message):
+    with pytest.raises(DataSetError, match="line 1"):
         load(tmp_path)
 
 
