@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from operator import attrgetter
 from typing import TypeVar
 
 from operators.admission import TOLERANCE, abstention_id, contrast_id
@@ -25,7 +26,16 @@ from schemas import (
     UserDomainEvent,
     line_digest,
 )
-from schemas.commands import MAX_DOMAINS, MAX_KNOWN, MAX_LINES, ErasedScope, ForgetRequest, Receipt, SkillCommand
+from schemas.commands import (
+    ANY_LINE,
+    MAX_DOMAINS,
+    MAX_KNOWN,
+    MAX_LINES,
+    ErasedScope,
+    ForgetRequest,
+    Receipt,
+    SkillCommand,
+)
 from schemas.state import Memory, OpenRanking, OpenRankings, Profile
 
 _Name = TypeVar("_Name", bound=str)
@@ -109,8 +119,8 @@ def with_known(receipt: Receipt, known: Iterable[str]) -> Receipt:
 def with_scope(receipt: Receipt, request: ForgetRequest, scope: ErasedScope) -> Receipt:
     """Return the receipt after a request.
 
-    Beyond its bounds the oldest entries widen to the whole person: a receipt may cover more than was requested, never
-    less.
+    Beyond its bounds the oldest domains widen to the whole person, the oldest lines to any line: a receipt may cover
+    more than was requested, never less.
     """
     receipt = receipt.model_copy(update={"event_id": request.event_id, "occurred_at": request.occurred_at})
     if request.line is not None:
@@ -132,10 +142,12 @@ def _bounded(
         domains = {name: each for name, each in domains.items() if each.until > person.until}
         lines = {name: each for name, each in lines.items() if each.until > person.until}
     domains, older = _newest(domains, MAX_DOMAINS)
-    lines, oldest = _newest(lines, MAX_LINES)
-    for each in (*older, *oldest):
+    for each in older:
         if person is None or person.until < each.until:
             person = each
+    if len(lines) > MAX_LINES:
+        others, oldest = _newest({name: each for name, each in lines.items() if name != ANY_LINE}, MAX_LINES - 1)
+        lines = {**others, ANY_LINE: max((*oldest, lines.get(ANY_LINE, oldest[0])), key=attrgetter("until"))}
     return receipt.model_copy(update={"person": person, "domains": domains, "lines": lines})
 
 

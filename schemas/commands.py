@@ -24,6 +24,8 @@ from .skills import MAX_ATTRIBUTES, MAX_HYPOTHESES, Attribute, AttributeKind, Hy
 MAX_DOMAINS = 64
 MAX_LINES = 256
 MAX_KNOWN = 2_048
+# In a receipt, stands for every line: the oldest entries beyond its bound.
+ANY_LINE = "0" * 64
 ShortDigest = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
 
 
@@ -87,8 +89,8 @@ class Receipt(Event, topic="receipts"):
 
     def covers_line(self, line: str, moment: datetime) -> bool:
         """Return True if the line is erased for events at this moment."""
-        scope = self.lines.get(line)
-        return scope is not None and moment <= scope.until
+        scopes = [self.lines.get(name) for name in (line, ANY_LINE)]
+        return any(scope is not None and moment <= scope.until for scope in scopes)
 
 
 class Action(StrEnum):
