@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from operators.attributes import normalise
-from operators.cards.lines import MAX_WEIGHT, certainty, faded_lines, is_protected, reveals
+from operators.cards.lines import FLOOR, MAX_WEIGHT, certainty, is_protected, reveals
 from operators.language.privacy import Privacy
 from operators.prompts import visible
 from schemas import FREE, MAX_CARD_LINES, MAX_WORDS, UserId
@@ -119,8 +119,9 @@ class CardDraft:
 
     def crowd(self) -> None:
         """Fade old lines and drop the least certain ones beyond the limit."""
-        for line in faded_lines(self.live.values(), self.at):
-            self.end(CardChangeKind.FADED, line, "it was not confirmed for a long time")
+        for line in [*self.live.values()]:
+            if not is_protected(line) and certainty(line, self.at) < FLOOR:
+                self.end(CardChangeKind.FADED, line, "it was not confirmed for a long time")
         while len(self.live) > MAX_CARD_LINES:
             loose = [line for line in self.live.values() if not line.pinned]
             # Of equally certain lines, a new one.

@@ -95,11 +95,6 @@ def age_days(line: CardLine, at: datetime) -> float:
     return max((at - line.confirmed_at).total_seconds() / _DAY_SECONDS, 0.0)
 
 
-def faded_lines(lines: Iterable[CardLine], at: datetime) -> list[CardLine]:
-    """Return the lines that have become too uncertain."""
-    return [line for line in lines if not is_protected(line) and certainty(line, at) < FLOOR]
-
-
 def is_protected(line: CardLine) -> bool:
     """Return True for a pinned or hand-set line; it does not fade."""
     return line.pinned or line.strength is Strength.SET
@@ -141,7 +136,9 @@ def match_lines(text: str, lines: Iterable[CardLine]) -> list[CardLine]:
     scored = []
     for at, (line, known) in enumerate(found):
         shared = sum(has_word(known, word) for word in spoken)
-        if spoken and known and shared >= min(len(spoken), len(known)):
+        # "Direct" alone may be about flights, not answers.
+        least = max(min(len(spoken), len(known)), 1 + is_answer_style(line.dimension, line.value))
+        if spoken and known and shared >= least:
             scored.append((shared / (len(known) + len(spoken) - shared), at, line))
     return [max(scored, key=lambda each: each[:2])[2]] if scored else []
 
@@ -162,7 +159,8 @@ def lines_to_forget(text: str, lines: Iterable[CardLine]) -> list[CardLine]:
     by_value, by_quotation = [], []
     for line in lines:
         known = plain_words(describe_answers(line.dimension, line.value) or line.value) | context_words(line)
-        if 2 * (count := shared(known)) >= min(len(spoken), len(known)):
+        count, is_of_answers = shared(known), is_answer_style(line.dimension, line.value)
+        if 2 * count >= min(len(spoken), len(known)) and count > is_of_answers:
             by_value.append((count, line))
         if 2 * (count := shared(plain_words(line.words))) >= max(_QUOTED_WORDS, len(spoken)):
             by_quotation.append((count, line))

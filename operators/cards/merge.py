@@ -27,6 +27,7 @@ from operators.cards.lines import (
     may_overlap,
     same_subject,
 )
+from operators.language.answers import describe_answers
 from operators.language.ports import Effect, Extraction, PreferenceFinding
 from operators.language.privacy import Privacy
 from schemas import FREE, MAX_FINDINGS, Position, Scope, Stance
@@ -93,7 +94,10 @@ class _CardMerge:
         if (kind := reject_reason(cleaned.dimension, cleaned.value, cleaned.words, self._privacy)) is not None:
             self._card.not_kept[kind] += 1
             self._replace(finding, None)
-        elif self._is_forgotten(cleaned):
+        elif any(
+            wish.event_id == finding.event_id and lines_to_forget(wish.value, [self._line(cleaned)])
+            for wish in self._forgotten
+        ):
             self._card.not_kept[FORGOTTEN] += 1
         else:
             self._state(cleaned)
@@ -103,17 +107,11 @@ class _CardMerge:
         # Lines stated after the request stay.
         lines = (*self._card.live.values(), *self._card.past.values())
         known = [line for line in lines if line.since <= finding.stated_at and may_overlap(finding.domain, FREE, line)]
-        erased = lines_to_forget(finding.value, known)
+        erased = lines_to_forget(describe_answers(finding.dimension, finding.value) or finding.value, known)
         if not erased:
             self._card.not_kept[FORGOTTEN if clean_value(finding.value) else UNREADABLE] += 1
         self._card.forget(erased, CardChangeKind.FORGOTTEN)
         self._card.unquote(finding.value)
-
-    def _is_forgotten(self, finding: PreferenceFinding) -> bool:
-        line = self._line(finding)
-        return any(
-            wish.event_id == finding.event_id and lines_to_forget(wish.value, [line]) for wish in self._forgotten
-        )
 
     def _withdraw(self, finding: PreferenceFinding) -> None:
         lines = [line for line in self._live(finding) if line.stance is _stance(finding)]

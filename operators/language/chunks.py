@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 from itertools import chain
@@ -102,11 +103,6 @@ def with_turn(chunk: Chunk, turn: Turn, logged_ms: int) -> Chunk:
     )
 
 
-def close_chunk(chunk: Chunk) -> Chunk:
-    """Close a chunk."""
-    return chunk.model_copy(update={"is_closed": True})
-
-
 def open_chunk_index(chunks: Sequence[Chunk], conversation_id: str) -> int | None:
     """Return the index of a conversation's open chunk."""
     return next(
@@ -120,7 +116,7 @@ def close_oldest(chunks: list[Chunk]) -> list[CloseReason]:
     if len(waiting) < MAX_OPEN:
         return []
     oldest = min(waiting, key=lambda at: chunks[at].last_turn_ms)
-    chunks[oldest] = close_chunk(chunks[oldest])
+    chunks[oldest] = chunks[oldest].model_copy(update={"is_closed": True})
     return [CloseReason.FULL]
 
 
@@ -179,19 +175,16 @@ def derived_corrections(
 ) -> tuple[Correction, ...]:
     """Return a correction for each lasting finding about a known fact."""
     found = []
+    findings = _with_domains(findings, chunk)
     for place, finding in enumerate(findings):
-        is_of_answers = is_answer_style(finding.dimension, finding.value)
+        is_over = any(_leaves_skill(later) and _about(later) == _about(finding) for later in findings[place:])
+        if is_over or finding.domain is None or finding.dimension == FREE:
+            continue
+        wish = Fact(dimension=finding.dimension, value=finding.value)
+        known = [wish] if is_answer_style(wish.dimension, wish.value) else vocabulary(finding.domain)
+        if (fact := next((each for each in known if fact_id(each) == fact_id(wish)), None)) is None:
+            continue
         turn = next((turn for turn in chunk.turns if turn.event_id == finding.event_id), None)
-        # Wishes about answers hold in all domains of a card, and in the skill of the conversation's domain.
-        domain = turn.domain if is_of_answers and turn is not None else finding.domain
-        if finding.effect is Effect.FORGETS or domain is None or finding.dimension == FREE:
-            continue
-        forgotten = [_about(later) for later in findings[place + 1 :] if later.effect is Effect.FORGETS]
-        fact = next((each for each in vocabulary(domain) if fact_id(each) == _fact_id(finding)), None)
-        if is_of_answers:
-            fact = Fact(dimension=finding.dimension, value=finding.value)
-        if fact is None or _about(finding) in forgotten:
-            continue
         withdrawn = finding.effect is Effect.WITHDRAWS
         # `instead` prefers this value; the other need not be in a vocabulary.
         is_against = finding.stance is Stance.AVOIDS
@@ -206,7 +199,7 @@ def derived_corrections(
                 event_id=derived_id("says", name, str(place)),
                 occurred_at=finding.stated_at,
                 user_id=user_id,
-                domain=domain,
+                domain=finding.domain,
                 text=finding.words,
                 directives=(directive,),
                 scope=finding.scope,
@@ -217,12 +210,12 @@ def derived_corrections(
 
 
 def derived_forget_requests(
-    user_id: str, name: str, findings: Sequence[PreferenceFinding]
+    user_id: str, name: str, chunk: Chunk, findings: Sequence[PreferenceFinding]
 ) -> tuple[ForgetRequest, ...]:
-    """Return one request for each skill line that the findings name."""
+    """Return one request for each skill line that the findings end."""
     found: dict[str, ForgetRequest] = {}
-    for finding in findings:
-        if finding.domain is None or finding.dimension == FREE:
+    for finding in _with_domains(findings, chunk):
+        if not _leaves_skill(finding) or finding.domain is None or finding.dimension == FREE:
             continue
         line = line_digest(user_id, finding.domain, _fact_id(finding))
         found[line] = ForgetRequest(
@@ -234,6 +227,21 @@ def derived_forget_requests(
             actor=ACTOR,
         )
     return tuple(found.values())
+
+
+def _leaves_skill(finding: PreferenceFinding) -> bool:
+    # A wish about answers has no opposite that could withdraw it.
+    is_ended = finding.effect is Effect.WITHDRAWS and is_answer_style(finding.dimension, finding.value)
+    return is_ended or finding.effect is Effect.FORGETS
+
+
+def _with_domains(findings: Sequence[PreferenceFinding], chunk: Chunk) -> list[PreferenceFinding]:
+    # Wishes about answers hold in all domains of a card, and in the skill of the conversation's domain.
+    domains = {turn.event_id: turn.domain for turn in chunk.turns}
+    return [
+        replace(each, domain=domains.get(each.event_id)) if is_answer_style(each.dimension, each.value) else each
+        for each in findings
+    ]
 
 
 def _about(finding: PreferenceFinding) -> tuple[str | None, str]:

@@ -6,6 +6,7 @@ are left out.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Any, Final
 
 from operators.attributes import normalise
@@ -114,7 +115,8 @@ def _prompt(lines: Sequence[PromptLine], facts: Mapping[str, Sequence[Fact]], me
     if memory:
         vocabulary = f"{vocabulary}\n<card>\n{memory_text(memory)}\n</card>".lstrip()
         task, keys = TASK, f" and each of {', '.join(memory)}"
-    conversation = "\n".join(_numbered(lines))
+    numbers = count(1)
+    conversation = "\n".join(f"{next(numbers)}. {line.shown}" if line.text else line.shown for line in lines)
     return template(PROMPT).substitute(vocabulary=vocabulary, conversation=conversation, card_task=task, card_keys=keys)
 
 
@@ -142,13 +144,6 @@ def _ending(text: str) -> str:
     # Users answer to the last words.
     shown = as_data(text[-_ASSISTANT_CHARS:], _ASSISTANT_CHARS)
     return shown if len(text) <= _ASSISTANT_CHARS else f"… {shown.partition(' ')[2]}"
-
-
-def _numbered(lines: Iterable[PromptLine]) -> Iterator[str]:
-    number = 0
-    for line in lines:
-        number += bool(line.text)
-        yield f"{number}. {line.shown}" if line.text else line.shown
 
 
 def _shown(facts: Mapping[str, Sequence[Fact]]) -> str:

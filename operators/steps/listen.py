@@ -20,7 +20,6 @@ from operators.language.chunks import (
     CHUNK_CHARS,
     CloseReason,
     chunk_id,
-    close_chunk,
     close_oldest,
     derived_corrections,
     derived_forget_requests,
@@ -94,7 +93,8 @@ class ListenStep:
         place = open_chunk_index(chunks, utterance.conversation_id)
         found: Mapping[str, int] = {}
         if text.strip():
-            before = chunks[place].turns[-1].text if place is not None and chunks[place].turns else ""
+            earlier = [each for each in (() if place is None else chunks[place].turns) if each.turn <= utterance.turn]
+            before = earlier[-1].text if earlier else ""
             redacted = self.privacy.turn(text, utterance.domain, before)
             found = redacted.found
             turn = waiting_turn(utterance, redacted.text, source.moment if source.timestamp_ms else None)
@@ -104,7 +104,7 @@ class ListenStep:
                 place = len(chunks) - 1
             chunks[place] = with_turn(chunks[place], turn, source.timestamp_ms)
         if place is not None and (why := self._is_full(chunks[place], utterance)) is not None:
-            chunks[place] = close_chunk(chunks[place])
+            chunks[place] = chunks[place].model_copy(update={"is_closed": True})
             closed.append(why)
         newer = listening.model_copy(
             update={
@@ -149,13 +149,13 @@ class ListenStep:
         diff = merge_extraction(
             state.card, user_id, kept, name, at, chunk.conversation_id, source, self.privacy, removed, until
         )
-        gone = tuple(each for each in findings if each.effect is Effect.FORGETS)
+        gone = [each for each in findings if each.effect is Effect.FORGETS]
         erased = [*erased_lines(state.card, diff).items()]
         erased += [(line_id(each.stance, each.dimension, each.value, each.domain), each.value) for each in gone]
         return ChunkEffects(
             diff=diff,
             corrections=derived_corrections(user_id, name, chunk, findings, vocabulary),
-            forgets=derived_forget_requests(user_id, name, gone),
+            forgets=derived_forget_requests(user_id, name, chunk, findings),
             lines=tuple(dict.fromkeys(name for each in erased for name in erased_digests(user_id, *each))),
         )
 
@@ -191,7 +191,7 @@ class ListenStep:
         chunks, closed = list(held), []
         for place, chunk in enumerate(chunks):
             if not chunk.is_closed and chunk.last_turn_ms + self.silence_ms <= now_ms:
-                chunks[place] = close_chunk(chunk)
+                chunks[place] = chunk.model_copy(update={"is_closed": True})
                 closed.append(CloseReason.SILENCE)
         return chunks, closed
 

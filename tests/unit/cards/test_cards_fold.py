@@ -13,9 +13,9 @@ from operators.cards.lines import line_id
 from operators.cards.merge import SUPERSEDED, apply_command, merge_extraction
 from operators.language.ports import Effect, Extraction, PreferenceFinding
 from schemas import MAX_CARD_LINES, MAX_PAST_LINES, Stance, decode, encode
-from schemas.cards import Card, CardAction, CardChange, CardChangeKind, CardCommand, CardDiff, CardLineInput, Strength
+from schemas.cards import Card, CardAction, CardChangeKind, CardCommand, CardDiff, CardLineInput, Strength
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
-from tests.builders import NOW, a_line
+from tests.builders import NOW
 
 VALUES = ["jazz", "old jazz records", "tea", "green tea", "coriander", "dark chocolate", "Belgian dark chocolate",
           "morning runs", "runs", "insulin", "window seats", "blues"]  # fmt: skip
@@ -242,20 +242,3 @@ def test_latest_statement_wins_in_any_order(told: list[tuple[str, int]]) -> None
     (line,) = fold_cards(history([("hear", [each]) for each in said]))["ann"].lines
     assert line.stance is Stance.PREFERS
     assert [each.stance for each in fold_cards(history([("hear", said)]))["ann"].lines] == [Stance.PREFERS]
-
-
-def test_redaction_is_idempotent_with_a_later_quotation() -> None:
-    line = a_line("old jazz records", words="you know what I mean")
-    told = [CardChange(kind=CardChangeKind.ADDED, line_id=each.line_id, line=each) for each in (line, a_line("jazz"))]
-    again = CardChange(
-        kind=CardChangeKind.CONFIRMED,
-        line_id=line.line_id,
-        line=line.model_copy(update={"words": "I like old jazz records"}),
-    )
-    known = {"occurred_at": NOW, "user_id": "ann", "not_kept": ()}
-    diffs = [
-        CardDiff(event_id="1", version=1, changes=tuple(told), **known),
-        CardDiff(event_id="2", version=2, changes=(again,), **known),
-    ]
-    bare = redact_card_log(diffs, "prefers:stated:jazz")
-    assert redact_card_log(bare, "prefers:stated:jazz") == bare

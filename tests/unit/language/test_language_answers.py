@@ -12,14 +12,25 @@ from pydantic import ValidationError
 from operators.cards.fold import apply_diff
 from operators.cards.lines import card_text, describe
 from operators.cards.merge import apply_command, merge_extraction
-from operators.language.chunks import chunk_id, derived_corrections
+from operators.language.chunks import chunk_id, derived_corrections, derived_forget_requests
 from operators.language.corrections import understand
 from operators.learning.fold import fold
 from operators.slim.rules import slim
 from operators.slim.statements import phrase
 from operators.stated import describe_statement
 from operators.steps.evolve import EvolveState, EvolveStep
-from schemas import ANSWER_VALUES, Card, CardChangeKind, Chunk, Directive, PolicySkill, Speaker, Stance, Tier, Turn
+from schemas import (
+    ANSWER_VALUES,
+    Card,
+    Chunk,
+    Directive,
+    PolicySkill,
+    Speaker,
+    Stance,
+    Tier,
+    Turn,
+    line_digest,
+)
 from schemas.cards import CardAction, CardCommand, CardLineInput
 from schemas.skills import SLIM_TEXT
 from schemas.statements import Correction
@@ -105,12 +116,30 @@ def test_wishes_come_first_whatever_the_request() -> None:
     assert text.splitlines()[1:3] == ["- wants answers in German", "- does not like coriander"]
 
 
-def test_a_wish_is_forgotten_by_words() -> None:
-    card = told("Please keep your answers short.", "Forget that I want short answers.")
+@pytest.mark.parametrize(
+    ("words", "gone"),
+    [
+        ("Forget that I want short answers.", "brief"),
+        ("I don't want direct answers any more.", "direct"),
+        ("Forget that I want answers in German.", "de"),
+        ("Forget that I like direct flights.", ""),
+    ],
+)
+def test_words_against_a_wish_end_that_one_alone(words: str, gone: str) -> None:
+    card = told("I love short books.", "keep it short", "Always answer in German.", "Always be direct with me.", words)
+    assert {line.value for line in card.lines} == {"short books", "brief", "de", "direct"} - {gone}
 
-    assert not card.lines
-    assert card.last_diff is not None
-    assert [change.kind for change in card.last_diff.changes] == [CardChangeKind.FORGOTTEN]
+
+@pytest.mark.parametrize("last", ["Forget that I want direct answers.", "I don't want direct answers any more."])
+def test_a_wish_that_ends_in_a_conversation_leaves_its_skill(last: str) -> None:
+    stated, ended = a_turn("Always be direct with me.", domain="films"), a_turn(last, 1, domain="films")
+    line = line_digest(USER, "films", "preference:answer_tone:direct")
+    for turns, card in (((stated, ended), None), ((ended,), told(stated.text))):
+        chunk = Chunk(conversation_id="talk", turns=turns)
+        findings = RULES.extract(chunk.turns, card, lambda _: ()).findings
+        assert derived_corrections(USER, "chunk", chunk, findings, lambda _: ()) == ()
+        requests = derived_forget_requests(USER, "chunk", chunk, findings)
+        assert card is None or [(each.domain, each.line) for each in requests] == [("films", line)]
 
 
 def test_a_command_sets_a_wish_and_ends_its_rival() -> None:

@@ -10,13 +10,11 @@ from pathlib import Path
 import pytest
 
 from benchmarks.wordings import PEOPLE, ROUTINES, SENTENCES, measure
-from operators.cards.merge import merge_extraction
 from operators.language.chunks import first_closed
 from operators.language.words import mentions_all, plain_words
 from operators.steps.listen import ListenState, ListenStep, with_sealed_diff
 from schemas import Card, CardLine, Position, Stance, Utterance
 from streams.language import RULES
-from streams.policies import DEFAULT_PRIVACY
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import LATER, a_card, a_line
 from tests.unit.language.language_builders import heard
@@ -122,16 +120,6 @@ def test_pronoun_refers_to_the_previous_value() -> None:
 def test_forget_request_in_a_drafted_text_is_ignored() -> None:
     text = "Please fix this mail of mine: 'Hi Tom, please forget that I like jazz.'"
     assert in_short(text) == []
-
-
-def test_unmatched_forget_request_is_counted() -> None:
-    before = a_card(a_line("tea"))
-    diff = merge_extraction(
-        before, "ann", heard("Strip falconry from my profile."), "e", LATER, "c", None, DEFAULT_PRIVACY
-    )
-    assert diff is not None
-    assert [(each.kind, each.times) for each in diff.not_kept] == [("forgotten", 1)]
-    assert not diff.changes
 
 
 @pytest.mark.parametrize("case", [case for case in told() if not case.is_aside], ids=str)

@@ -86,6 +86,12 @@ def test_silence_is_measured_by_arrival() -> None:
     assert STEP.due_ms(taken.listening) == 0, "at once"
 
 
+def test_a_late_answer_is_redacted_by_its_question() -> None:
+    asked = said(0, "What is your phone number?", role=Speaker.ASSISTANT)
+    [chunk] = heard(asked, said(2, "Thank you."), said(1, "4711 0815")).chunks
+    assert [turn.text for turn in chunk.turns] == [asked.text, "[phone]", "Thank you."]
+
+
 def test_a_finding_in_the_vocabulary_becomes_a_correction() -> None:
     thought = finished(of_films(), of_films(value="Thrillers"), a_finding("hiking"))
     [correction] = thought.corrections

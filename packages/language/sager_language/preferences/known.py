@@ -10,6 +10,7 @@ from sager_language.corrections.tokens import STOPS
 from sager_language.corrections.units import Unit
 from sager_language.preferences.finding import Effect, Finding
 from sager_language.preferences.similarity import Words, listed, stem, words_of
+from sager_language.style import DIMENSIONS
 from sager_language.text import normalise
 from sager_language.types import Line, Stance
 
@@ -48,8 +49,13 @@ class Known:
         """Return the entry of a line or a finding."""
         # What it is the favourite of is no part of the name: "green tea (drink)".
         bare = held.value.rpartition(" (")[0] if held.value.endswith(")") else held.value
-        said = bare or held.value
+        said = name_of(held) if held.dimension in DIMENSIONS else bare or held.value
         return cls(Stance(held.stance), held.dimension, held.value, held.domain, words_of(said), holds, _head(said))
+
+
+def name_of(held: Line | Finding) -> str:
+    """Return what names a preference: "direct" alone may be about flights, not answers."""
+    return f"{held.value} answers" if held.dimension in DIMENSIONS else held.value
 
 
 @dataclass(frozen=True)

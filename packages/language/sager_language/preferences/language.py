@@ -148,6 +148,7 @@ class Language:
         weighs: verbs that compare, as `prefer`.
         versus_weighed: the same as `versus`, where the verb compares, as `trains to planes`.
         condition: words that make of a statement a condition.
+        relatives: how a clause begins that narrows what is before it.
         tails: phrases behind a value, with what they mean, by their words.
         session: that something holds in this conversation.
         wishes_end: that something is wanted now.
@@ -207,6 +208,7 @@ class Language:
     weighs: Lazy
     versus_weighed: Lazy
     condition: Lazy
+    relatives: Lazy
     tails: Mapping[Words, Tail]
     session: Lazy
     wishes_end: Lazy
@@ -311,6 +313,7 @@ class _Loader(Sections):
             weighs=self.anywhere("weighs"),
             versus_weighed=Lazy(self.alternatives("versus-weighed")),
             condition=self.anywhere("condition"),
+            relatives=Lazy(self.alternatives("relatives")),
             dangling=self.plain("dangling"),
             before_values=self.plain("before-values"),
             adjectives=self.plain("adjectives"),

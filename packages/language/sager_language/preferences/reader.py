@@ -87,6 +87,7 @@ class _Reader:
         if styles:
             self._last = [_of_answers(each, turn) for each in styles]
             self._found += self._last
+            self._knowledge.learn(self._last)
         for sentence in sentences(span.text, self._budget, self._knowledge.may_name):
             language, spelt = sentence.language, sentence.spelt.text
             self._budget -= len(spelt)

@@ -11,11 +11,11 @@ from sager_language.personal import PLACEHOLDER
 from sager_language.preferences.clauses import Clause, ClauseReader
 from sager_language.preferences.finding import Effect, Finding
 from sager_language.preferences.forget_intent import ForgetIntent, forget_intent_in, may_forget, patterned
-from sager_language.preferences.known import Knowledge, Known, Naming
+from sager_language.preferences.known import Knowledge, Known, Naming, name_of
 from sager_language.preferences.language import FORGETS, Kind, Language, Tail
 from sager_language.preferences.sentences import Sentence
 from sager_language.preferences.values import MAX_VALUE_CHARS, Vocabularies, in_words, listed, spoken
-from sager_language.style import style_named
+from sager_language.style import Style, read_styles, style_named
 from sager_language.text import normalise
 from sager_language.types import FREE, MAX_QUOTED_CHARS, Line, Scope, Stance, Strength, Turn
 
@@ -87,6 +87,11 @@ class SentenceReader:
         clause = ClauseReader(sentence.units, language).forgets()
         found = list(self._found(clause, sentence.text, language, Scope.ALWAYS, "")) if clause else []
         wish = forget_intent_in(sentence, self._knowledge)
+        if (found or wish is not None) and (styles := _styles_at_end(sentence)):
+            # "Forget that I want short answers" is not about "short stories".
+            return self.forgotten(
+                [Known(Stance.PREFERS, each.dimension, each.value, None, frozenset()) for each in styles], sentence
+            )
         if wish is None or (found and not wish.known):
             return found
         named = {_subject(each) for each in found}
@@ -158,6 +163,10 @@ class SentenceReader:
         parts = (
             listed(units, clause.spelt, phrase, language) if clause.kind in _LISTS and clause.pattern.is_open else []
         )
+        is_against = stance is Stance.AVOIDS or effect is Effect.WITHDRAWS
+        last = clause.spelt.starts[parts[-1][1] if parts else phrase.end]
+        if is_against and effect is not Effect.FORGETS and language.relatives.match(clause.spelt.text, last):
+            return  # "hotels that are loud" are not all hotels
         end = max(clause.end, parts[-1][1] if parts else 0)
         words = text[units[clause.begins].start : units[end - 1].end][:MAX_QUOTED_CHARS].rstrip()
         for first, to in parts or [(phrase.first, phrase.end)]:
@@ -224,9 +233,9 @@ class SentenceReader:
     def _all_about(self, finding: Finding, kind: Kind) -> Iterator[Finding]:
         about = _words_of(finding.value)
         ways = (
-            [line for line in self._lines if normalise(line.value) == normalise(finding.value)],
-            [line for line in self._lines if about <= _words_of(line.value)],
-            [line for line in self._lines if about >= _words_of(line.value)],
+            [line for line in self._lines if normalise(name_of(line)) == normalise(finding.value)],
+            [line for line in self._lines if about <= _words_of(name_of(line))],
+            [line for line in self._lines if about >= _words_of(name_of(line))],
         )
         lines = [*ways[0], *ways[1]] or ways[2]
         known = {(line.stance, line.dimension, line.value, line.domain): None for line in lines}
@@ -236,6 +245,12 @@ class SentenceReader:
             yield finding
             if kind is Kind.FORGETS_ANY:
                 yield replace(finding, stance=Stance.AVOIDS)
+
+
+def _styles_at_end(sentence: Sentence) -> tuple[Style, ...]:
+    """Return the lasting wishes about answers that the longest end of a sentence states."""
+    ends = (read_styles(sentence.text[unit.start :]) for unit in sentence.units)
+    return next((styles for styles, is_whole in ends if is_whole and styles[0].lasts), ())
 
 
 def _over(units: Sequence[Unit], namings: Sequence[Naming], language: Language) -> list[Known]:

@@ -94,7 +94,8 @@ def phrase_from(
             break
         if is_stop and not _goes_on(units, end, language):
             break
-        if end > first and language.ends.match(spelt.text, spelt.starts[end]):
+        at = spelt.starts[end]
+        if end > first and (language.ends.match(spelt.text, at) or language.condition.match(spelt.text, at)):
             break
         end += 1
     return trimmed(units, first, end, language)
