@@ -190,7 +190,7 @@ def test_price_is_read_as_a_bound() -> None:
     found = understood("I like tofu, but nothing over 20", items, vocabulary=FOOD)
 
     said = [each.directive.bound or each.directive.value for each in found.directives]
-    assert said == ["tofu", Bound(measure=Measure.PRICE, below=20.0)]
+    assert said == ["tofu", Bound(measure=Measure.PRICE, below=20.01)]
 
 
 @pytest.mark.parametrize(
