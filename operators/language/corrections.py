@@ -10,7 +10,7 @@ from operators.habit_directions import is_habit
 from operators.language.ports import CorrectionReader, Interpretation, ReadDirective
 from operators.language.privacy import Privacy
 from operators.statinit.generic import dimension_of
-from schemas import Correction, Fact, ItemFacts, NotUnderstood, PolicySkill, is_answer_style
+from schemas import ANSWER_VALUES, Correction, Fact, ItemFacts, NotUnderstood, PolicySkill, is_answer_style
 
 MAX_EXAMPLES: Final = 3
 MAX_TRIED: Final = 12
@@ -64,7 +64,8 @@ def read_form(correction: Correction, facts: Sequence[Fact]) -> tuple[ReadDirect
     reads = []
     for statement in correction.directives:
         if statement.dimension is not None and statement.value is not None:
-            if not (dimension := dimension_name(statement.dimension)):
+            dimension = dimension_name(statement.dimension)
+            if not dimension or (dimension in ANSWER_VALUES and not is_answer_style(dimension, statement.value)):
                 continue
             value = _spelt(dimension, statement.value, facts)
             over = None if statement.over is None else _spelt(dimension, statement.over, facts)

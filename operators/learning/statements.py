@@ -205,7 +205,7 @@ class StatementUpdate:
         )
         self._held[name] = statement
         self._note(StatementChange(kind=StatementChangeKind.STATED, statement_id=name, statement=statement))
-        self._make_room()
+        self._make_room(name)
         return statement
 
     def withdraw(self, name: str, reason: str) -> None:
@@ -226,13 +226,14 @@ class StatementUpdate:
         self.changes = [each for each in self.changes if each.statement_id != change.statement_id]
         self.changes.append(change)
 
-    def _make_room(self) -> None:
+    def _make_room(self, newest: str) -> None:
         about_items = [each for each in self._held.values() if each.item_id is not None]
         for each in about_items[: max(0, len(about_items) - MAX_ITEM_STATEMENTS)]:
             self._withdraw(each.statement_id, _NEWER_ITEMS, StatementChangeKind.FULL)
         while len(self._held) > MAX_STATEMENTS:
+            # A wish for now must not give way to itself.
             passing = [each for each in self._held.values() if each.scope is not Scope.ALWAYS]
-            oldest = (passing or list(self._held.values()))[0]
+            oldest = next((each for each in passing if each.statement_id != newest), next(iter(self._held.values())))
             self._withdraw(oldest.statement_id, _NO_ROOM, StatementChangeKind.FULL)
 
 

@@ -12,9 +12,11 @@ from evaluation.feedback.scenarios import ORIGINAL, SHIFTED, Scenario, read
 from operators.language.corrections import known_facts, understand
 from operators.language.ports import Interpretation, ReadDirective
 from operators.learning.corrections import resolve_correction
+from operators.learning.fold import merge
 from operators.stated import describe_statement
 from operators.statinit.generic import parse
 from schemas import Bound, Candidate, Correction, Directive, Fact, ItemFacts, Measure, Scope, Stance
+from schemas.statements import MAX_STATEMENTS
 from streams.language import RULES
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.builders import NOW, USER, facts
@@ -44,6 +46,22 @@ def test_instead_names_both_values() -> None:
     read = understood("", directives=(said,)).directives[0].directive
 
     assert (read.dimension, read.value, read.over) == ("colour", "red", "blue")
+
+
+def test_a_form_states_no_untyped_wish_about_answers() -> None:
+    tone = Directive(stance=Stance.PREFERS, dimension="Answer tone", value="obedient")
+    language = tone.model_copy(update={"dimension": "Answer language", "value": "de"})
+    assert [each.directive.value for each in understood("", directives=(tone, language)).directives] == ["de"]
+
+
+def test_a_statement_for_now_has_room_beside_lasting_ones() -> None:
+    skill = a_bare_skill()
+    for number in range(MAX_STATEMENTS + 1):
+        scope = Scope.NOW if number == MAX_STATEMENTS else Scope.ALWAYS
+        said = a_correction("", directives=(_avoids("genre", f"genre {number}"),), scope=scope)
+        read = understand(said, (), skill, privacy=PRIVACY, reader=RULES)
+        skill = merge(skill, resolve_correction(skill, said, (), read, privacy=PRIVACY))
+    assert [each.value for each in skill.stated] == [f"genre {number}" for number in range(1, MAX_STATEMENTS + 1)]
 
 
 def test_known_values_use_the_vocabularys_spelling() -> None:
