@@ -122,7 +122,7 @@ def test_a_typo_changes_or_erases_no_other_user(harness: Harness) -> None:
 
     # A line that is not there is the worker's to refuse; the nearest that are there come with it.
     refused = policy(harness, "pin", ANNABEL, line[:-1], *IN)
-    assert (refused.exit_code, f"unknown-attribute The nearest: {line}" in refused.stderr) == (1, True), refused.stderr
+    assert (refused.exit_code, f"unknown-attribute. The nearest: {line}" in refused.stderr) == (1, True), refused.stderr
 
     # A dry run counts what is held where.
     harness.duckdb("SELECT count(*) FROM skill_diffs", lambda rows: rows == [(9,)])

@@ -170,7 +170,7 @@ def _print_diff(diff: "SkillDiff", skill: "PolicySkill | None", *, as_json: bool
         names = []
         if skill is not None and refused.why.value == "unknown-attribute":
             names = [line.attribute_id for line in skill.attributes] + [each.statement_id for each in skill.stated]
-        note(f"refused: {refused.attribute_id}: {refused.why.value}{nearest_sentence(refused.attribute_id, names)}")
+        note(f"refused: {refused.attribute_id}: {refused.why.value}.{nearest_sentence(refused.attribute_id, names)}")
     note_unvouched(change.discovered for change in diff.changes if change.discovered is not None)
 
 
