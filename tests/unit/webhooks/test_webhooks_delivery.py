@@ -240,4 +240,4 @@ def test_the_receiver_of_the_docs_works() -> None:
     names["held"]["old", "films"] = "from before"
     asyncio.run(deliver())
     server.shutdown()
-    assert names["held"] == {("ann", "films"): "likes: noir", ("bob", "films"): None}
+    assert names["held"] == {("ann", "films"): "likes: noir"}, "no id of an erased person is left"
