@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from sager_language.corrections.tokens import PAUSE
+from sager_language.corrections.tokens import PAUSE, STOPS
 from sager_language.corrections.units import Spelt, Unit
 from sager_language.personal import PLACEHOLDER
 from sager_language.preferences.clauses import Clause, ClauseReader
@@ -14,7 +14,7 @@ from sager_language.preferences.forget_intent import ForgetIntent, forget_intent
 from sager_language.preferences.known import Knowledge, Known, Naming, name_of
 from sager_language.preferences.language import FORGETS, Kind, Language, Tail
 from sager_language.preferences.sentences import Sentence
-from sager_language.preferences.values import MAX_VALUE_CHARS, Vocabularies, in_words, listed, spoken
+from sager_language.preferences.values import MAX_VALUE_CHARS, Vocabularies, in_words, listed, spoken, trimmed
 from sager_language.style import Style, read_styles, style_named
 from sager_language.text import normalise
 from sager_language.types import FREE, MAX_QUOTED_CHARS, Line, Scope, Stance, Strength, Turn
@@ -121,6 +121,10 @@ class SentenceReader:
         )
 
     def _turned(self, sentence: Sentence, units: Sequence[Unit], language: Language) -> list[Finding]:
+        end = len(units) - (bool(units) and units[-1].text in STOPS)
+        whole = trimmed(units, 0, end, language)
+        if whole.scope is Scope.NOW and whole.first == 0:
+            return []  # "I'm tired of jazz today" ends nothing; "today I'd rather have tea" may
         namings = [each for each in self._knowledge.named(units) if each.known.holds]
         over = _over(units, namings, language)
         if not over:
