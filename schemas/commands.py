@@ -24,7 +24,7 @@ from .skills import MAX_ATTRIBUTES, MAX_HYPOTHESES, Attribute, AttributeKind, Hy
 MAX_DOMAINS = 64
 MAX_LINES = 256
 MAX_KNOWN = 2_048
-# In a receipt, stands for every line: the oldest entries beyond its bound.
+# A receipt with more lines erases any line: this digest matches all of them.
 ANY_LINE = "0" * 64
 ShortDigest = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
 

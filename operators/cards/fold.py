@@ -7,8 +7,19 @@ from typing import Final
 from operators.admission import with_applied, with_recent
 from operators.attributes import normalise
 from operators.cards.lines import reveals
+from operators.erasure import erased_digests
 from operators.redaction import is_placeholder, placeholder
-from schemas import MAX_CARD_CHANGES, MAX_PAST_LINES, Card, CardChange, CardChangeKind, CardDiff, CardLine, line_digest
+from schemas import (
+    MAX_CARD_CHANGES,
+    MAX_PAST_LINES,
+    Card,
+    CardChange,
+    CardChangeKind,
+    CardDiff,
+    CardLine,
+    Receipt,
+    line_digest,
+)
 from schemas.skills import MAX_RECENT
 
 
@@ -81,6 +92,20 @@ def redact_card_log(diffs: Sequence[CardDiff], line_id: str) -> list[CardDiff]:
         return list(diffs)
     erased = _erased_line([change for diff in diffs for change in diff.changes], diffs[0].user_id, line_id)
     return _as_crowded(diffs, drop_stale_quotations([_without(diff, erased) for diff in diffs]))
+
+
+def erased_from_past(diffs: Sequence[CardDiff], card: Card | None, receipt: Receipt | None) -> list[str]:
+    """Return the erased lines that only the log has, because newer ones took their place in the card's past."""
+    if card is None or receipt is None:
+        return []
+    held = {line.line_id for line in (*card.lines, *card.past)}
+    last = {each.line_id: each.line for diff in diffs for each in diff.changes if each.line is not None}
+
+    def is_erased(line: CardLine) -> bool:
+        digests = erased_digests(card.user_id, line.line_id, line.value)
+        return any(receipt.covers_line(digest, line.confirmed_at) for digest in digests)
+
+    return [name for name, line in last.items() if name not in held and is_erased(line)]
 
 
 def drop_stale_quotations(diffs: Sequence[CardDiff]) -> list[CardDiff]:

@@ -135,7 +135,7 @@ class EvolveStep:
             return PreparedChoice(None, EvolveOutcome.FORGOTTEN)
         known, facets = remaining[0], self.privacy.facets(contrast.facets, contrast.domain)
         if state.receipt is not None and state.receipt.lines:  # both may have the words of an erased line
-            known, facets = known.model_copy(update={"excerpt": ""}) if known.excerpt else known, ()
+            facets, known = (), known.model_copy(update={"excerpt": ""})
         if known is not contrast.chosen or len(facets) < len(contrast.facets):
             contrast = contrast.model_copy(update={"chosen": known, "facets": facets})
         if contrast.also:

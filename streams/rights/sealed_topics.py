@@ -90,10 +90,10 @@ class PartitionReader:
             if not found.is_ahead_of_log():
                 break
             time.sleep(wait)
-        self._drop_begun(number, found)
+        self._leave_out_new(number, found)
         return found
 
-    def _drop_begun(self, number: int, found: SealedPartition) -> None:
+    def _leave_out_new(self, number: int, found: SealedPartition) -> None:
         """Drop the logs and slim skills of states that a worker has begun since the states were read."""
         for model in found.states.keys() - {SlimSkill}:
             log, states = found.logs[LOG_OF[model]], found.states[model]

@@ -5,7 +5,8 @@ from collections.abc import Collection, Sequence
 from operator import attrgetter
 from typing import Any
 
-from operators.cards.fold import drop_stale_quotations, fold_cards, redact_card_log
+from operators.cards.draft import FORGOTTEN
+from operators.cards.fold import drop_stale_quotations, erased_from_past, fold_cards, redact_card_log
 from operators.erasure import with_lines
 from operators.seals import reseal_receipt
 from operators.steps.listen import ListenStep, erasing_changes, with_sealed_diff
@@ -47,6 +48,7 @@ class CardWriter(VersionedWriter[Card, CardDiff]):
         # Rewrite the log first: a crash in between leaves the card, which shows the words to look for. A quotation of
         # a remaining line may hold erased words too.
         forgets = bool(erased) or any(change.kind is CardChangeKind.FORGOTTEN for change in diff.changes)
+        forgets = forgets or any(each.kind == FORGOTTEN for each in diff.not_kept)
         if forgets:
             card, diff = await self._without(event, card, diff, erased)
         else:
@@ -94,6 +96,7 @@ class CardWriter(VersionedWriter[Card, CardDiff]):
     ) -> tuple[Card, CardDiff]:
         """Rewrite the log without these lines; return the new card and diff."""
         log = [] if card is None or not card.version else await self._log(event, key_prefix(card.user_id), card.version)
+        erased = [*erased, *erased_from_past(log, card, self._tables.receipt(diff.user_id))]
         changed = [*log, diff] if erased else drop_stale_quotations([*log, diff])
         for line_id in erased:
             changed = redact_card_log(changed, line_id)

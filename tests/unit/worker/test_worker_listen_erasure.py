@@ -142,6 +142,23 @@ async def test_a_clock_that_is_ahead_does_not_bring_it_back(known: FakeDeploymen
     assert traces(known.log) == []
 
 
+async def test_a_line_that_has_left_the_past_leaves_the_log(
+    known: FakeDeployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("operators.cards.fold.MAX_PAST_LINES", 1)
+    worker = known.worker()
+    for name, words in (("c3", "zyxquill waltzes"), ("c4", "morning runs")):
+        known.log.put_all(talk(name, "Hello.", f"I don't love {words} any more."))
+        await worker.quiet()
+    assert set(traces(known.log)) == {"card-diffs"}
+
+    known.log.put_all(FORGETS["in words"])
+    await worker.quiet()
+
+    assert traces(known.log) == []
+    assert_folds(known.log)
+
+
 async def test_a_statement_after_an_erasure_is_learned(known: FakeDeployment) -> None:
     worker = known.worker()
     known.log.put_all(FORGETS["in words"])
