@@ -117,7 +117,7 @@ def _named_in(key: bytes | None, value: bytes | None) -> set[str]:
 
 
 def purge(con: duckdb.DuckDBPyConnection, receipts: Iterable[Receipt]) -> set[str]:
-    """Delete the rows that receipts cover; return the users who had rows."""
+    """Delete the rows that receipts cover; return the users whose rows changed."""
     now = datetime.now(UTC)
     by_subject = {receipt.subject: receipt for receipt in receipts}
     found = _delete_letters(con, by_subject, now)
@@ -130,7 +130,8 @@ def purge(con: duckdb.DuckDBPyConnection, receipts: Iterable[Receipt]) -> set[st
         rows = sum(_delete(con, user_id, domain, scope.until, now) for domain, scope in scopes)
         if receipt.lines:
             rows += _blank(con, user_id, utc(max(line.until for line in receipt.lines.values())))
-        if rows:
+        # The last receipt follows the new skill or card, whose replaced rows held the erased line.
+        if rows or receipt.lines or receipt.domains:
             found.add(user_id)
     return found
 

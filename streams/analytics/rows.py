@@ -11,6 +11,7 @@ import pyarrow as pa
 from operators.language.privacy import Privacy
 from operators.seals import without_unproven_fields
 from schemas import ONE, BadRecord, Correction, Item, Model, OptOut, SkillCommand, SkillDiff, decode, moment_of
+from schemas.cards import CardDiff
 from schemas.events import Abstention, Contrast, Feedback, Injected, Interaction, Ranking, RankRequest
 from schemas.topics import TOPICS, Key, Topic
 from streams.analytics.columns import COLUMNS, ITEMS
@@ -57,7 +58,9 @@ def _rows_of(event: Model, record: KafkaRecord) -> Put:
     if "document" in table.names:
         row["document"] = (record.value or b"").decode()
     children = tuple([_child_rows(child, event) for child in table.children])
-    return Put(table, row, children, replaces=isinstance(event, SkillDiff) and event.rewritten > 0)
+    # A card's log has no counter of erasures: another diff of its version is without an erased line.
+    rewrites = isinstance(event, CardDiff) or (isinstance(event, SkillDiff) and event.rewritten > 0)
+    return Put(table, row, children, replaces=rewrites)
 
 
 def _child_rows(table: Table, event: Model) -> list[Row]:

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import duckdb
 import pytest
 
+from schemas import CardDiff
 from streams.analytics import MaterializerError, read, schema
 from streams.analytics.records import ChangeSet
 from streams.analytics.snapshot import Publisher
@@ -175,6 +176,30 @@ def test_the_next_publication_rewrites_the_file_without_the_erased_rows(live, tm
     assert holding(tmp_path, "x-ann") == holding(tmp_path, "x-bob") == []
     assert set(holding(tmp_path, "x-cyd")) == {"live.duckdb", "sager.duckdb"}
     assert sorted(path.name for path in tmp_path.iterdir()) == ["live.duckdb", "sager.duckdb"]
+
+
+def test_a_rewritten_version_of_a_card_leaves_no_bytes_of_the_erased_one(live, tmp_path):
+    about = {"user_id": "cyd", "event_id": "k1", "occurred_at": at(0), "version": 1}
+    write(live, CardDiff(conversation_id="about-the-clinic", **about))
+    publisher = publisher_of(live)
+    publisher.publish()
+    assert "sager.duckdb" in holding(tmp_path, "about-the-clinic")
+    write(live, CardDiff(**about))
+    publisher.publish()
+    assert holding(tmp_path, "about-the-clinic") == []
+
+
+@pytest.mark.parametrize("scope", [{"domain": "books", "line": "a" * 64}, {"domain": "films"}])
+def test_the_last_receipt_removes_the_bytes_of_rows_replaced_since_the_first(live, tmp_path, scope):
+    write(live, skill(2, "cyd", ("sf", "xenon-clinic")))
+    of_scope = [receipt("cyd", **scope)]
+    live.write(ChangeSet(), {}, of_scope)
+    publisher = publisher_of(live)
+    publisher.publish()
+    write(live, skill(3, "cyd"))
+    live.write(ChangeSet(), {}, of_scope)
+    publisher.publish()
+    assert holding(tmp_path, "xenon-clinic") == []
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
