@@ -40,6 +40,8 @@ SELECT m.user_id, m.domain, ranking_id, ranked_at, selected_at,
        CASE WHEN item_rank <= 3 THEN 1 / log2(1 + item_rank) ELSE 0 END AS ndcg_at_3,
        CASE WHEN item_rank <= 5 THEN 1 / log2(1 + item_rank) ELSE 0 END AS ndcg_at_5,
        arm, ranked_by, reasoner, skill_version, coalesce(v.version, 0) AS version_in_force
-FROM matched m ASOF LEFT JOIN (FROM skill_versions SEMI JOIN stale_users USING (user_id)) v
+-- Versions that a late event follows have the same start: ASOF would take any of them.
+FROM matched m ASOF LEFT JOIN (
+    FROM skill_versions SEMI JOIN stale_users USING (user_id) WHERE valid_to IS DISTINCT FROM valid_from) v
   ON m.user_id = v.user_id AND m.domain = v.domain AND m.ranked_at >= v.valid_from;
 

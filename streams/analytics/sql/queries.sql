@@ -292,8 +292,8 @@ FROM (
     SELECT domain, attribute_id, user_id,
            list_position(['silent', 'low', 'medium', 'high'], first(before ORDER BY version, seq)) AS earlier,
            list_position(['silent', 'low', 'medium', 'high'], last(after ORDER BY version, seq)) AS later
-    FROM skill_changes
-    WHERE occurred_at >= moment::TIMESTAMP AND before IS DISTINCT FROM after
+    FROM skill_changes JOIN skill_versions USING (user_id, domain, version)
+    WHERE valid_from >= moment::TIMESTAMP AND before IS DISTINCT FROM after
     GROUP BY ALL
 )
 WHERE earlier IS DISTINCT FROM later

@@ -10,7 +10,7 @@ import pytest
 
 from operators.contrast import arm_of, ndcg_gain
 from operators.learning.fold import fold
-from schemas import Tier
+from schemas import SkillChange, Tier
 from streams.analytics import schema
 from streams.analytics.records import ChangeSet
 from streams.analytics.rows import read
@@ -19,6 +19,7 @@ from streams.analytics.store import DuckDBStore
 from streams.policies import DEFAULT_PRIVACY as PRIVACY
 from tests.analytics_world import build, published
 from tests.shared_files import empty_store
+from tests.unit.analytics import analytics_builders as builders
 
 ARGUMENTS = {
     "policy_at": "('ann', '2026-01-01')",
@@ -127,6 +128,23 @@ def test_changes_between_versions_are_the_difference_of_two_folds(con, world):
         for name in came
         if any(counts := (came[name], rose[name], fell[name], lost[name]))
     }  # fmt: skip
+
+
+def test_a_late_event_counts_from_the_version_that_it_follows(tmp_path):
+    line = "preference:genre:sf"
+    rose = SkillChange(kind="reinforced", attribute_id=line, before=Tier.MEDIUM, after=Tier.HIGH)
+    fell = SkillChange(kind="weakened", attribute_id=line, before=Tier.HIGH, after=Tier.MEDIUM)
+    log = [
+        builders.diff(number).model_copy(update={"occurred_at": builders.at(minute), "changes": changes})
+        for number, (minute, changes) in enumerate([(-300, ()), (-20, (rose,)), (-200, (fell,))], start=1)
+    ]
+    shown = builders.ranking().model_copy(update={"occurred_at": builders.at(-10)})
+    with empty_store(tmp_path / "live.duckdb") as store:
+        builders.write(builders.derived(store), *log, shown, builders.selection())
+        builders.derived(store)
+        assert builders.rows(store, "SELECT version_in_force FROM outcomes") == [(3,)]
+        assert builders.rows(store, "SELECT tier FROM policies_at('2026-01-01 11:45')") == [("medium",)]
+        assert builders.rows(store, "FROM changed_since('2026-01-01 11:00')") == []
 
 
 def test_why_names_the_choices_behind_a_line(con, world):
