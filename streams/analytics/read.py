@@ -48,6 +48,7 @@ def connect(settings: Settings) -> duckdb.DuckDBPyConnection:
         con.execute(f"ATTACH {sql_literal(str(path))} AS snapshot (READ_ONLY)")
         _refuse_stray_logs(path)  # again: a log may have appeared during ATTACH
         con.execute("USE snapshot")
+        con.execute("SET GLOBAL TimeZone = 'UTC'")  # as the columns: `now()` is compared with them
         # A view in a forged snapshot would run with the rights of its reader.
         for setting in CONFINED:
             con.execute(f"SET {setting}")

@@ -1,7 +1,10 @@
 """Who may ask may read: no query of `sager sql` writes, takes or sees more, and no planted log takes effect."""
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 from hashlib import sha256
 from pathlib import Path
 
@@ -115,6 +118,13 @@ def test_a_connection_opens_no_file_and_changes_no_setting(folder, barriers):
             with pytest.raises(duckdb.Error):
                 barriers.execute(f"{verb} {setting}")
     assert state(folder) == before
+
+
+def test_moments_are_utc_in_every_zone(folder):
+    query = "SELECT epoch(now()::TIMESTAMP)::BIGINT - epoch(now())::BIGINT AS apart"
+    command = [sys.executable, "-m", "streams.cli", "sql", "--csv", query]
+    done = subprocess.run(command, env=os.environ | {"TZ": "Asia/Tokyo"}, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == ("apart\n0\n", 0), done.stderr
 
 
 @pytest.mark.parametrize("ending", STRAYS)
