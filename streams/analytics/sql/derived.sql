@@ -24,12 +24,12 @@ WITH matched AS (
            r.arm, r.ranked_by, r.reasoner, coalesce(s.skill_version, r.skill_version) AS skill_version
     FROM (FROM selections SEMI JOIN stale_users USING (user_id)) s
     JOIN (FROM rankings SEMI JOIN stale_users USING (user_id)) r USING (user_id, ranking_id)
-    -- A list without a taken item is an abstention. Of several items, the first counts.
-    WHERE s.item_id IS NOT NULL
-    -- The first selection of an item that was shown, as the pipeline has it; of one that was not, if there is no other.
+    -- The first answer, as the pipeline has it: a shown item, of several the first, or none; an item that was not shown
+    -- counts if there is no other.
     QUALIFY row_number() OVER (
         PARTITION BY s.user_id, s.ranking_id
-        ORDER BY item_rank IS NULL, s.logged_at, s.kafka_offset, r.logged_at, r.kafka_offset) = 1
+        ORDER BY s.item_id IS NOT NULL AND item_rank IS NULL,
+                 s.logged_at, s.kafka_offset, r.logged_at, r.kafka_offset) = 1
 )
 SELECT m.user_id, m.domain, ranking_id, ranked_at, selected_at,
        row_number() OVER (PARTITION BY m.user_id, m.domain ORDER BY selected_at, ranking_id) AS nth,
@@ -41,7 +41,7 @@ SELECT m.user_id, m.domain, ranking_id, ranked_at, selected_at,
        CASE WHEN item_rank <= 5 THEN 1 / log2(1 + item_rank) ELSE 0 END AS ndcg_at_5,
        arm, ranked_by, reasoner, skill_version, coalesce(v.version, 0) AS version_in_force
 -- Versions that a late event follows have the same start: ASOF would take any of them.
-FROM matched m ASOF LEFT JOIN (
+FROM (FROM matched WHERE item_id IS NOT NULL) m ASOF LEFT JOIN (
     FROM skill_versions SEMI JOIN stale_users USING (user_id) WHERE valid_to IS DISTINCT FROM valid_from) v
   ON m.user_id = v.user_id AND m.domain = v.domain AND m.ranked_at >= v.valid_from;
 

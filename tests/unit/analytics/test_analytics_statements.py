@@ -9,6 +9,7 @@ import pytest
 
 from operators.learning.fold import fold
 from schemas import Directive, PolicySkill, SkillDiff, Stance, Statement, StatementChangeKind, encode
+from schemas.events import Selection
 from streams.analytics.store import DuckDBStore
 from tests.shared_files import empty_store
 from tests.unit.analytics.analytics_builders import (
@@ -27,6 +28,7 @@ from tests.unit.analytics.analytics_builders import (
     heard,
     ranking,
     rated,
+    record,
     rows,
     selection,
     stated,
@@ -166,6 +168,22 @@ def test_a_question_is_joined_with_its_answer_and_selection(store: DuckDBStore) 
     )
 
     assert published(store, f"{query} FROM questions_asked") == [("r1", "genre", ASKED.text, True, True, 3, None, 2)]
+
+
+def test_an_answer_belongs_to_the_last_ranking_that_asked_before_it(store: DuckDBStore) -> None:
+    again = fitted("r2").model_copy(update={"occurred_at": at(1)})
+    write(store, fitted("r1"), again, correction(answers=ASKED.question_id), *eves_log())
+
+    query = "SELECT ranking_id, answered_at IS NOT NULL FROM questions_asked ORDER BY 1"
+
+    assert published(store, query) == [("r1", False), ("r2", True)]
+
+
+def test_a_selection_after_none_was_taken_is_no_outcome(store: DuckDBStore) -> None:
+    none = Selection(event_id="none", occurred_at=at(1), user_id="ann", ranking_id="r1", none_taken=True)
+    write(store, ranking("r1"), ranking("r2"), record(none, 1), record(selection("r1"), 2), record(selection("r2"), 3))
+
+    assert published(store, "SELECT ranking_id FROM outcomes") == [("r2",)]
 
 
 def test_calibration_compares_predictions_with_outcomes(store: DuckDBStore) -> None:
