@@ -73,8 +73,8 @@ def merge(skill: PolicySkill | None, diff: SkillDiff) -> PolicySkill:
     return skill.model_copy(
         update={
             "event_id": diff.event_id,
-            # A late event, perhaps of a wrong clock, begins no inactivity.
-            "occurred_at": max(skill.occurred_at, diff.occurred_at),
+            # A late event, perhaps of a wrong clock, begins no inactivity. The log has no time before version 1.
+            "occurred_at": max(skill.occurred_at, diff.occurred_at) if skill.version else diff.occurred_at,
             "version": diff.version,
             "contrasts": now,
             "attributes": attributes,
