@@ -136,17 +136,19 @@ class ListenAgent:
 
     async def end_silences(self, now_ms: int) -> None:
         """Process silent conversations, and closed chunks of a dead worker."""
-        if not self._reader.flows:
+        # Faust lets the flow run while it recovers the tables, which have old values then.
+        if self._app.rebalancing or not self._reader.flows:
             return
+        generation = self._app.consumer_generation_id
         due = await self.conversations.due(now_ms)
-        await asyncio.gather(*(self._end_silence(user_id, partition, now_ms) for user_id, partition in due))
+        await asyncio.gather(*(self._end_silence(*each, generation, now_ms) for each in due))
 
-    async def _end_silence(self, user_id: str, partition: int, now_ms: int) -> None:
+    async def _end_silence(self, user_id: str, partition: int, generation: int, now_ms: int) -> None:
         async with self._chunk_slots:
             # The timer has no record, but writes need an event with a partition and a generation.
             tp = TP(self._deps.settings.topic(Utterance.TOPIC), partition)
             record = SimpleNamespace(offset=0, timestamp=None, key=None, value=None)
-            event = ConsumedRecord(PartitionProgress(tp, self._app.consumer_generation_id, self._app), record)
+            event = ConsumedRecord(PartitionProgress(tp, generation, self._app), record)
             # RocksDB tables and `Reasoning` read the partition from the current event.
             _current_event.set(weakref.ref(event))
             try:

@@ -225,6 +225,53 @@ async def test_a_silent_conversation_of_a_moved_partition_is_the_next_owners(dep
     assert_whole(log)
 
 
+async def test_a_silent_conversation_that_waits_while_its_partition_moves_is_the_next_owners(
+    deployment: FakeDeployment,
+) -> None:
+    log, one = deployment.log, deployment.worker()
+    log.put(said(0, "I love morning runs."), timestamp_ms=NOON_MS)
+    await one.quiet()
+    slots = listener(one)._chunk_slots
+    while not slots.locked():
+        await slots.acquire()
+    looking = asyncio.create_task(listener(one).end_silences(NOON_MS + 301_000))
+    await one.settle()
+
+    deployment.worker(1)
+    one.revoke()
+    slots.release()
+    await one.until(looking.done, "the one that is fenced")
+
+    assert log.values(CardDiff) == []
+
+
+async def test_no_silence_ends_before_the_tables_are_recovered(deployment: FakeDeployment) -> None:
+    """Recovery shows old values, and Faust's flow is on: what has ended would end again, and the rest never."""
+    log, worker = deployment.log, deployment.worker()
+    app, cards = worker.parts.app, worker.parts.tables.cards.table.data
+    conversations = worker.parts.tables.conversations.table.data
+    log.put(said(0, "I love morning runs."), timestamp_ms=NOON_MS)
+    await worker.quiet()
+    old = dict(conversations.items())
+    await look(worker)
+    log.put(said(0, "I love green tea.", "c2", user_id="bob"), timestamp_ms=NOON_MS)
+    await worker.quiet()
+
+    worker.assign()
+    app.rebalancing = True
+    newest = conversations.data.copy(), cards.data.copy()
+    cards.clear()
+    conversations.clear()
+    for key, value in old.items():
+        conversations[key] = value
+    await look(worker)
+    conversations.data, cards.data = newest
+    app.rebalancing = False
+    await look(worker)
+
+    assert [(diff.user_id, diff.version) for diff in log.values(CardDiff)] == [(ANN, 1), ("bob", 1)]
+
+
 async def test_personal_data_in_turns_is_removed_and_counted(
     deployment: FakeDeployment,
 ) -> None:
