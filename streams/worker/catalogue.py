@@ -115,10 +115,10 @@ class Catalogue(Follower):
     async def unknown_item(self, record: Any, position: Position) -> str | None:
         """Return the first id alone in a list that is still unknown after a wait; None if all are known."""
         # From the record's time, not from now: otherwise a flood of unknown ids would add up its waits.
-        until = min(position.timestamp_ms / 1_000, time.time()) + WAIT_SECONDS
+        until = time.monotonic() + WAIT_SECONDS - max(0.0, time.time() - position.timestamp_ms / 1_000)
         for each in getattr(record, "candidates", ()):
             while each.is_id_alone and self.get(record.domain, each.item_id) is None:
-                if time.time() >= until:
+                if time.monotonic() >= until:
                     return str(each.item_id)
                 await asyncio.sleep(POLL_SECONDS)
         return None

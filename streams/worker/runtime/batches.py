@@ -217,7 +217,7 @@ class BatchReader:
     def is_acknowledged(self, source: Position) -> bool:
         """Return true if Kafka will not deliver this position to us again."""
         tp = TP(source.topic, source.partition)
-        return source.offset < max(self._next_offset.get(tp, 0), self._committed(tp))
+        return source.offset < self._reached(tp)
 
     def has_earlier(self, topic: str, partition: int, than_ms: int) -> bool:
         """Return true if a partition may have unfinished records with an earlier Kafka timestamp."""
@@ -231,10 +231,11 @@ class BatchReader:
             return False
         if end is None:
             return True
-        return int(end) > self._next_offset.get(tp, self._committed(tp))
+        return int(end) > self._reached(tp)
 
-    def _committed(self, tp: TP) -> int:
-        return int(self.app.consumer._committed_offset.get(tp) or 0)
+    def _reached(self, tp: TP) -> int:
+        # Another worker may have had the partition since our last record.
+        return max(self._next_offset.get(tp, 0), int(self.app.consumer._committed_offset.get(tp) or 0))
 
     def oldest(self, topic: str) -> float:
         """Return when Kafka logged the oldest unfinished record, or now.

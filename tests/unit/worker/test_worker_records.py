@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 from itertools import count
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -293,3 +294,40 @@ async def test_a_waiting_list_does_not_delay_a_rebalance(
 
     async with asyncio.timeout(SECONDS):
         await worker.parts.app.reader.wait_empty()
+
+
+async def test_a_partition_that_another_worker_has_read_meanwhile_is_not_behind(deployment: FakeDeployment) -> None:
+    log, made = deployment.log, choices(2)
+    put(log, made[:1])
+    worker = deployment.worker()
+    await worker.quiet()
+    put(log, made[1:])
+    log.committed.update(
+        {
+            TP(PREFIX + Ranking.TOPIC, each): len(log.records[TP(PREFIX + Ranking.TOPIC, each)])
+            for each in range(PARTITIONS)
+        }
+    )
+    worker.assign()
+
+    reader, topic = worker.parts.app.reader, PREFIX + Ranking.TOPIC
+
+    assert not any(reader.has_earlier(topic, each, int(time.time() * 1_000) + 1) for each in range(PARTITIONS))
+
+
+async def test_a_clock_that_is_set_back_delays_no_unknown_id(
+    deployment: FakeDeployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [time.time()]
+    clock = SimpleNamespace(time=lambda: now[0], monotonic=time.monotonic)
+    monkeypatch.setattr("streams.worker.catalogue.time", clock)
+    monkeypatch.setattr("streams.worker.catalogue.WAIT_SECONDS", 0.2)
+    deployment.log.put(by_ids(choice(1)[0]), timestamp_ms=int(now[0] * 1_000))
+    worker = deployment.worker()
+    await worker.settle()
+
+    now[0] -= 3_600
+
+    async with asyncio.timeout(SECONDS):
+        await worker.quiet()
+    assert [letter.reason for letter in deployment.log.values(DeadLetter)] == ["unknown-item"]
