@@ -52,12 +52,17 @@ def lag(settings: Settings, client: AdminClient, sources: Sequence[str] = CONSUM
     ]
     # Ends are read last: an event's results are on the broker before its offset is committed.
     done = committed(settings, partitions)
-    ends = client.list_offsets({tp: OffsetSpec.latest() for tp in partitions}, request_timeout=REQUEST_SECONDS)
+    starts, ends = (
+        client.list_offsets(dict.fromkeys(partitions, spec), request_timeout=REQUEST_SECONDS)
+        for spec in (OffsetSpec.earliest(), OffsetSpec.latest())
+    )
     waiting = {}
-    for tp, future in ends.items():
+    for tp in partitions:
         offset = done.get((tp.topic, tp.partition), 0)
         here = TopicPartition(tp.topic, tp.partition, offset)
-        waiting[here] = max(0, future.result(REQUEST_SECONDS).offset - offset)
+        # Kafka may have deleted records that were never read.
+        start, end = (each[tp].result(REQUEST_SECONDS).offset for each in (starts, ends))
+        waiting[here] = max(0, end - max(offset, start))
     return waiting
 
 

@@ -1,12 +1,16 @@
 """The watchdog's verdict: a worker that stands still ends, and how busy its machine is plays no part."""
 
 import time
+from concurrent.futures import Future
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import OffsetSpec
 
+from streams.kafka import consumer_group
 from streams.settings import Settings
 from streams.worker.runtime import watchdog
 from streams.worker.runtime.watchdog import StallDetector, recovery_state
@@ -128,3 +132,21 @@ async def test_recovery_state_changes_with_partitions_and_recovery(deployment: F
     seen.append(recovery_state(app))
 
     assert len(set(seen)) == len(seen)
+
+
+def test_records_that_kafka_has_deleted_do_not_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A group that begins, or was away for longer than a topic keeps its records, has nothing to read there."""
+    marks = {OffsetSpec.latest(): 900, OffsetSpec.earliest(): 900}
+
+    def list_offsets(asked: dict[TopicPartition, OffsetSpec], **_: float) -> dict[TopicPartition, Future[Any]]:
+        answers: dict[TopicPartition, Future[Any]] = {tp: Future() for tp in asked}
+        for tp, spec in asked.items():
+            answers[tp].set_result(SimpleNamespace(offset=marks[spec]))
+        return answers
+
+    settings, client = settings_in(tmp_path), SimpleNamespace(list_offsets=list_offsets)
+    monkeypatch.setattr(consumer_group, "committed", lambda *_: {})
+
+    assert set(consumer_group.lag(settings, client, ["rankings"]).values()) == {0}
+    marks[OffsetSpec.earliest()] = 880
+    assert set(consumer_group.lag(settings, client, ["rankings"]).values()) == {20}
