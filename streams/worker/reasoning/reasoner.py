@@ -22,7 +22,7 @@ from operators.slim.rules import Shares
 from operators.slim.selection import SlimSelection
 from schemas import Card, Contrast, Correction, Fact, ItemFacts, PolicySkill, Provenance, Turn
 from streams import language
-from streams.llm.calls import EndpointUnavailable
+from streams.llm.calls import EndpointUnavailable, Outcome
 from streams.policies import DEFAULT_PRIVACY
 from streams.settings import OnLlmFailure
 from streams.worker import metrics
@@ -153,8 +153,8 @@ class Reasoning:
 
         With `waits`, it waits for an unavailable endpoint even if events may go without.
 
-        Raises ReasonerFailed if the settings dead-letter events without an answer, and PartitionRevoked or Interrupted
-        if the event's partition moves.
+        Raises ReasonerFailed if the settings dead-letter events without an answer, or the model refuses one that would
+        wait, and PartitionRevoked or Interrupted if the event's partition moves.
         """
         delay = FIRST_WAIT_SECONDS
         while True:
@@ -163,6 +163,8 @@ class Reasoning:
             except ReasonerUnavailable as error:
                 is_away = waits and isinstance(error, EndpointUnavailable)
                 action = OnLlmFailure.WAIT if is_away else self.on_failure
+                if action is OnLlmFailure.WAIT and error.outcome == Outcome.REFUSED:  # it would refuse again
+                    action = OnLlmFailure.DEAD_LETTER
                 metrics.REASONER_FAILURES.labels(action.value).inc()
                 if action is OnLlmFailure.DEAD_LETTER:
                     raise ReasonerFailed(str(error)) from error

@@ -9,9 +9,10 @@ from faust import streams as faust_streams
 
 from operators.evolve.proposals import ReasonerUnavailable, RulesReasoner
 from schemas import AttributeSource, Contrast, GlobalSkill, PolicySkill, Tier, encode
+from streams.llm.calls import Outcome
 from streams.settings import OnLlmFailure, Settings
 from streams.worker.reasoning.domains import DomainFollower, KnownPopulation, global_skills
-from streams.worker.reasoning.reasoner import Reasoning
+from streams.worker.reasoning.reasoner import ReasonerFailed, Reasoning
 from streams.worker.runtime.membership import Interrupted
 from tests.builders import a_contrast, a_skill, a_time, an_attribute
 
@@ -72,6 +73,19 @@ async def test_an_event_waiting_for_the_endpoint_holds_no_slot() -> None:
     for each in all_of_them:
         each.cancel()
     await asyncio.gather(*all_of_them, return_exceptions=True)
+
+
+async def test_no_event_waits_for_a_model_that_refuses_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The model refuses the same words again, and the partition would stop there."""
+    monkeypatch.setattr("streams.worker.reasoning.reasoner.FIRST_WAIT_SECONDS", 0.01)
+    outcomes = [Outcome.TIMEOUT, Outcome.INVALID_REPLY, Outcome.REFUSED]
+
+    async def ask() -> Any:
+        raise ReasonerUnavailable(outcomes.pop(0).value, "no answer")
+
+    with pytest.raises(ReasonerFailed):
+        await Reasoning(RulesReasoner(), OnLlmFailure.WAIT).retry(ask, lambda _: None)
+    assert not outcomes, "what may pass is waited for"
 
 
 def record(domain: str = "films") -> bytes:
