@@ -106,11 +106,9 @@ class Catalogue(Follower):
         item = known[1]
         return item if item is not None and item.domain == domain else None
 
-    async def entry(self, partition: int, offset: int, key: bytes) -> CatalogueEntry:
-        """Return a key's entry once a record of the topic has been read."""
-        while self._reached.get(partition, -1) < offset:  # noqa: ASYNC110 - a thread sets it
-            await asyncio.sleep(POLL_SECONDS)
-        return self._entries[key]
+    def entry(self, partition: int, offset: int, key: bytes) -> CatalogueEntry | None:
+        """Return a key's entry; None until a record of the topic has been read."""
+        return self._entries[key] if self._reached.get(partition, -1) >= offset else None
 
     async def unknown_item(self, record: Any, position: Position) -> str | None:
         """Return the first id alone in a list that is still unknown after a wait; None if all are known."""

@@ -13,11 +13,12 @@ from operators.steps.enrich import EnrichQuestion, LlmEnricher, text_digest
 from schemas import Fact, Item
 from schemas.enriched import enriched_record, same_app_record
 from streams.worker import metrics
-from streams.worker.catalogue import CatalogueEntry, valid_item
+from streams.worker.catalogue import POLL_SECONDS, CatalogueEntry, valid_item
 from streams.worker.deps import Worker
 from streams.worker.reasoning.reasoner import ReasonerFailed, Reasoning
 from streams.worker.runtime.batches import ConsumedRecord
 from streams.worker.runtime.dispatch import KeyedExecutor, RecordDispatcher, RoutedEvent
+from streams.worker.runtime.membership import Interrupted
 
 STAGE = "enrich"
 # The share of the calls in flight that items may take: a new catalogue must not delay choices.
@@ -44,7 +45,10 @@ class EnrichAgent(RecordDispatcher):
         return RoutedEvent((event.key or b"").decode(errors="replace"), partial(self._process, event))
 
     async def _process(self, event: ConsumedRecord) -> None:
-        entry = await self._catalogue.entry(event.partition, event.offset, event.key or b"")
+        while (entry := self._catalogue.entry(event.partition, event.offset, event.key or b"")) is None:
+            if not self.reader.flows:  # a rebalance waits for this event
+                raise Interrupted
+            await asyncio.sleep(POLL_SECONDS)
         if (entry.partition, entry.offset) != (event.partition, event.offset):
             outcome = "replaced"  # the newer record comes too
         elif entry.record != event.value:
@@ -75,8 +79,8 @@ class EnrichAgent(RecordDispatcher):
             facts = answer
         elif item.quoted is None:
             return "skipped"
-        newest = (await self._catalogue.entry(event.partition, event.offset, key)).record
-        if newest is None or not same_app_record(newest, record):
+        newest = self._catalogue.entry(event.partition, event.offset, key)
+        if newest is None or newest.record is None or not same_app_record(newest.record, record):
             return "replaced"
         await self._producer.send(event, Item.TOPIC, key, enriched_record(record, digest, facts), event.partition)
         return "enriched"
