@@ -167,7 +167,7 @@ class _DryRun:
             return
         lesson.teaches += map(change_line, diff.changes)
         new = [name for name in effects.skill.hypotheses if name not in known]
-        lesson.teaches += [f"counts {name}, no line before choices prove it" for name in new]
+        lesson.teaches += [f"counts {name}: a line once choices prove it" for name in new]
         lesson.teaches += [describe_statement(each.statement) for each in diff.stated if each.statement is not None]
         if diff.trigger is not None and not diff.trigger.understood:
             lesson.warnings.append(f"is not understood by rules: {diff.trigger.explanation}")

@@ -103,6 +103,11 @@ def with_turn(chunk: Chunk, turn: Turn, logged_ms: int) -> Chunk:
     )
 
 
+def close_chunk(chunk: Chunk) -> Chunk:
+    """Close a chunk."""
+    return chunk.model_copy(update={"is_closed": True})
+
+
 def open_chunk_index(chunks: Sequence[Chunk], conversation_id: str) -> int | None:
     """Return the index of a conversation's open chunk."""
     return next(
@@ -116,7 +121,7 @@ def close_oldest(chunks: list[Chunk]) -> list[CloseReason]:
     if len(waiting) < MAX_OPEN:
         return []
     oldest = min(waiting, key=lambda at: chunks[at].last_turn_ms)
-    chunks[oldest] = chunks[oldest].model_copy(update={"is_closed": True})
+    chunks[oldest] = close_chunk(chunks[oldest])
     return [CloseReason.FULL]
 
 

@@ -20,6 +20,7 @@ from operators.language.chunks import (
     CHUNK_CHARS,
     CloseReason,
     chunk_id,
+    close_chunk,
     close_oldest,
     derived_corrections,
     derived_forget_requests,
@@ -104,7 +105,7 @@ class ListenStep:
                 place = len(chunks) - 1
             chunks[place] = with_turn(chunks[place], turn, source.timestamp_ms)
         if place is not None and (why := self._is_full(chunks[place], utterance)) is not None:
-            chunks[place] = chunks[place].model_copy(update={"is_closed": True})
+            chunks[place] = close_chunk(chunks[place])
             closed.append(why)
         newer = listening.model_copy(
             update={
@@ -191,7 +192,7 @@ class ListenStep:
         chunks, closed = list(held), []
         for place, chunk in enumerate(chunks):
             if not chunk.is_closed and chunk.last_turn_ms + self.silence_ms <= now_ms:
-                chunks[place] = chunk.model_copy(update={"is_closed": True})
+                chunks[place] = close_chunk(chunk)
                 closed.append(CloseReason.SILENCE)
         return chunks, closed
 

@@ -63,7 +63,7 @@ async def slim(
     """
     found = api.cache.slim_for_request(user, domain, request, session_id)
     if found is None:
-        raise Problem(404, "nothing is sure enough of this user in this domain yet")
+        raise Problem(404, "no line about this user is sure enough in this domain yet")
     body = orjson.dumps(found)
     tag = f'"{blake2b(body, digest_size=9).hexdigest()}"'  # equal on all servers
     headers = {"ETag": tag, "Cache-Control": "private, no-cache"}

@@ -1,4 +1,4 @@
-"""Which partitions a consumer has read to their end."""
+"""Finds the end of partitions, also of those that are written all the time."""
 
 from collections.abc import Iterable
 

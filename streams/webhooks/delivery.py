@@ -60,11 +60,6 @@ class Reader:
         self.close = self._consumer.close
 
     @property
-    def is_at_end(self) -> bool:
-        """True if everything was read."""
-        return not self._unread
-
-    @property
     def read_until_ms(self) -> int:
         """The time up to which all records were read; a busy partition never reports an end."""
         return min(self._unread.values(), default=now_ms())

@@ -11,7 +11,7 @@ from operators.erasure import with_lines
 from operators.seals import reseal_receipt
 from operators.steps.listen import ListenStep, erasing_changes, with_sealed_diff
 from schemas import ErasedScope, Receipt, Utterance, compound_key, key_prefix, subject_digest
-from schemas.cards import Card, CardChangeKind, CardDiff, PendingConversations
+from schemas.cards import Card, CardDiff, PendingConversations
 from streams.kafka.clients import partition_of
 from streams.settings import Settings
 from streams.worker import metrics
@@ -47,8 +47,8 @@ class CardWriter(VersionedWriter[Card, CardDiff]):
         erased = tuple(dict.fromkeys(change.line_id for change in erasing_changes(diff)))
         # Rewrite the log first: a crash in between leaves the card, which shows the words to look for. A quotation of
         # a remaining line may hold erased words too.
-        forgets = bool(erased) or any(change.kind is CardChangeKind.FORGOTTEN for change in diff.changes)
-        forgets = forgets or any(each.kind == FORGOTTEN for each in diff.not_kept)
+        kinds = {each.kind for each in diff.changes} | {each.kind for each in diff.not_kept}
+        forgets = bool(erased) or FORGOTTEN in kinds
         if forgets:
             card, diff = await self._without(event, card, diff, erased)
         else:

@@ -206,10 +206,10 @@ def test_lint_lists_the_lessons_of_a_batch(world: World) -> None:
     )
 
     assert choice["teaches"] == [
-        "counts preference:genre:sci-fi, no line before choices prove it",
-        "counts criterion:era:2010s, no line before choices prove it",
-        "counts criterion:year:2016-releases, no line before choices prove it",
-        "counts preference:genre:animation, no line before choices prove it",
+        "counts preference:genre:sci-fi: a line once choices prove it",
+        "counts criterion:era:2010s: a line once choices prove it",
+        "counts criterion:year:2016-releases: a line once choices prove it",
+        "counts preference:genre:animation: a line once choices prove it",
     ]
     assert ranking["teaches"] == ["waits for its selection"]
     assert any("its words: e-mail" in each for each in ranking["warnings"])
